@@ -1,0 +1,58 @@
+# Needs Python 3.11 or later with venv and pip; everything else goes into .venv.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-stamp
+N ?= 10000
+SEED ?= 1
+NAME ?=
+ARGS ?=
+
+.PHONY: help setup test test-fast lint format bench fuzz demo docs clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv with the `sluicegate` command and the tools for development
+	@:
+
+# The stamp keeps a second `make setup` from doing anything; the lock file decides every version.
+$(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
+	@scripts/setup.sh "$(PYTHON)"
+	@touch $@
+
+test: setup ## Run every test
+	@$(BIN)/pytest $(ARGS)
+
+test-fast: setup ## Run the tests that take no more than a minute together
+	@$(BIN)/pytest -m "not slow" $(ARGS)
+
+lint: setup ## Check style, formatting and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup ## Format the code and put imports in order
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup ## Measure (`make bench NAME=rewrite` for one)
+	@$(BIN)/sluicegate bench $(NAME)
+
+fuzz: setup ## Compare random cases with the reference model (`make fuzz N=100000 SEED=1`)
+	@$(BIN)/python -m sluicegate.testing.fuzz --count $(N) --seed $(SEED)
+
+demo: setup ## Run the demonstration
+	@$(BIN)/sluicegate demo
+
+docs: setup ## Write the generated pages of docs/ anew
+	@$(BIN)/python scripts/generate_docs.py
+
+clean: ## Remove .venv and what the tools left behind
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
