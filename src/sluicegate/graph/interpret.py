@@ -1,0 +1,128 @@
+"""Run a graph over lists: the meaning of every operator in plain Python (D4, D5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sluicegate.errors import InvariantError
+from sluicegate.expr.evaluate import EMPTY, Environment, evaluate, is_true
+from sluicegate.expr.nodes import Column, Value
+from sluicegate.expr.values import conform
+from sluicegate.graph.interpret_aggregate import aggregate_rows
+from sluicegate.graph.interpret_join import join_rows
+from sluicegate.graph.operators import (
+    WINDOW_END,
+    WINDOW_START,
+    Aggregate,
+    Join,
+    Node,
+    Project,
+    Select,
+    Source,
+    Unfold,
+    UnfoldCase,
+    Union,
+    shown_field,
+    walk,
+)
+from sluicegate.graph.rows import Row, result_rows
+from sluicegate.graph.shape import Shape, find_shapes
+
+__all__ = ["Data", "Row", "result_rows", "run"]
+
+Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Value]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    data: Data
+    env: Environment
+    shapes: dict[int, Shape]
+    made: dict[int, list[Row]]
+
+
+def run(root: Node, data: Data, env: Environment = EMPTY) -> list[Row]:
+    """The rows of the graph over the streams' tuples, each list in order of arrival; a shared node runs once."""
+    state = _Run(data, env, find_shapes(root), {})
+    for node in walk(root):
+        state.made[id(node)] = _run_node(node, state)
+    return state.made[id(root)]
+
+
+def _run_node(node: Node, state: _Run) -> list[Row]:
+    inputs = [state.made[id(each)] for each in node.inputs]
+    match node:
+        case Source():
+            return _read(node, state.data)
+        case Select():
+            return [row for row in inputs[0] if is_true(node.predicate, row.values, state.env)]
+        case Project():
+            return [_project(node, row, state.env) for row in inputs[0]]
+        case Unfold():
+            return [shown for row in inputs[0] for shown in _unfold(node, row, state.env)]
+        case Union():
+            return _unite(node, inputs)
+        case Aggregate():
+            return aggregate_rows(node, inputs[0], state.shapes[id(node.input)], state.env)
+        case Join():
+            left, right = (state.shapes[id(each)] for each in node.inputs)
+            return join_rows(node, inputs[0], inputs[1], left.timed and right.timed, (left, right), state.env)
+        case _:
+            raise TypeError(f"unknown operator {type(node).__name__}")
+
+
+def _read(source: Source, data: Data) -> list[Row]:
+    if source.stream not in data:
+        raise InvariantError(f"there is no data for `{source.stream}`")
+    columns = [each.column for each in source.fields]
+    rows = []
+    for offset, entry in enumerate(data[source.stream]):
+        values = {column: conform(entry.get(column.name), column.of) for column in columns}
+        rows.append(Row(values, _event_time(source, entry), (offset,)))
+    return rows
+
+
+def _event_time(source: Source, entry: Mapping[str, Value]) -> int | None:
+    if source.event_time is None:
+        return None
+    time = conform(entry.get(source.event_time), dict(source.attributes)[source.event_time])
+    return time if isinstance(time, int) else None
+
+
+def _project(node: Project, row: Row, env: Environment) -> Row:
+    values = {item.field.column: evaluate(item.expr, row.values, env) for item in node.items}
+    return Row(values, row.time, row.arrival)
+
+
+def _unfold(node: Unfold, row: Row, env: Environment) -> list[Row]:
+    return [
+        _show(node.variable, case, row, number)
+        for number, case in enumerate(node.cases)
+        if is_true(case.when, row.values, env)
+    ]
+
+
+def _show(variable: tuple[Column, ...], case: UnfoldCase, row: Row, number: int) -> Row:
+    values = dict(row.values)
+    for column in variable:
+        shown = column in case.shown
+        values[shown_field(column).column] = shown
+        if not shown:
+            values[column] = None
+    # the case's number keeps the order total where one tuple has become several
+    return Row(values, row.time, (*row.arrival, number))
+
+
+def _unite(node: Union, inputs: list[list[Row]]) -> list[Row]:
+    outputs = [each.column for each in node.outputs]
+    bounds = [each.column for each in node.fields[len(outputs) :]]
+    rows = []
+    for number, (branch, found) in enumerate(zip(node.branches, inputs, strict=True)):
+        own = [each.column for each in branch.fields if each.column not in (WINDOW_START, WINDOW_END)]
+        for row in found:
+            values = {new: row.values[old] for new, old in zip(outputs, own, strict=True)}
+            values |= {bound: row.values.get(bound) for bound in bounds}
+            rows.append(Row(values, row.time, (number, *row.arrival)))
+    return rows
