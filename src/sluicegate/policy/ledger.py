@@ -1,0 +1,400 @@
+"""What was given before decides what may be given now (R8): pure functions over past, asked and grants.
+
+The rule is of linear algebra. A released window of SUM tells the sum of one stretch; what several tell together is
+every combination of them. While all sizes and steps are multiples of one cell, each combination is one of cells, and
+cells could have been asked for. Several grants may cover the same tuples: then a stretch can be told by all of them
+together, and must be one that some of them would have given alone. So for each threshold the windows of all entries
+whose grants allow nothing finer than it share a cell no finer than it.
+
+Where R8 leaves room it is read towards "no":
+- Extents count by chains: windows on [0, 14) and [15, 210) are told apart by one on [0, 210).
+- COUNT of any attribute and of rows is one function: where nothing is NULL they are equal.
+- AVG is given in one window and one grouping: averages of a whole and of its parts tell how many are in each part.
+- SUM, COUNT and AVG of one attribute make each other up (SUM = AVG · COUNT): where all three are given, the windows
+  of AVG lie on the grids of the other two. Over tuple windows the count is known, so SUM and AVG are one function.
+- FIRST, LAST, MIN, MAX of a large window follow from those of its cells: they may use the grid.
+- Narrowings, join windows and MIN GROUP are matters of a grant, whatever the function; MIN GROUP also binds what
+  other grants give of the same function and attribute.
+- A grant that is gone allows nothing finer than what it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd, inf
+from typing import TypeAlias
+
+from sluicegate.expr.nodes import FALSE, TRUE, Expr, conjoin
+from sluicegate.expr.solve import implies
+from sluicegate.graph.operators import AggFunction
+from sluicegate.graph.windows import TimeWindow, TupleWindow, Window, format_duration
+from sluicegate.policy.model import Grant, LeastWindow
+
+LEDGER_CODES = {
+    "ledger-grid": "windows of one function that share no grid as coarse as the grant",
+    "ledger-made-up": "sums or counts that AVG and another function give together, off the grid",
+    "ledger-average": "a second window or grouping of AVG on the same event time",
+    "ledger-tuples": "a second release beside a tuple window on the same event time",
+    "ledger-narrowing": "two narrowings of one grant that may overlap",
+    "ledger-join-window": "two join windows under one grant",
+    "ledger-min-group": "a second window or grouping beside MIN GROUP on the same event time",
+}
+
+AttributeOf: TypeAlias = tuple[str, str]
+"""Stream and attribute; both sides of a self-join are the same attribute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The event time that a query reads, `[begin, end)` in microseconds; None: without end on that side."""
+
+    begin: int | None = None
+    end: int | None = None
+
+    def overlaps(self, other: Extent) -> bool:
+        return _before(self.begin, other.end) and _before(other.begin, self.end)
+
+    def covers(self, other: Extent) -> bool:
+        begins = self.begin is None or (other.begin is not None and self.begin <= other.begin)
+        ends = self.end is None or (other.end is not None and other.end <= self.end)
+        return begins and ends
+
+
+def _before(begin: int | None, end: int | None) -> bool:
+    return begin is None or end is None or begin < end
+
+
+ALL_TIME = Extent()
+
+_AVERAGE = frozenset({AggFunction.SUM, AggFunction.COUNT, AggFunction.AVG})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One function of one query under one aggregate grant, as released: windows are those after widening.
+
+    Columns of the narrowing bear the grant's aliases; join windows stand in the order of the grant's streams.
+    """
+
+    principal: str
+    grant: str
+    streams: tuple[str, ...]
+    function: AggFunction
+    attribute: AttributeOf | None
+    """None for COUNT(*)."""
+    window: Window
+    grouping: tuple[AttributeOf, ...] = ()
+    narrowing: Expr = TRUE
+    join_windows: tuple[Window, ...] = ()
+    extent: Extent | None = None
+    """None: all event time."""
+    min_group: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "streams", tuple(sorted(self.streams)))
+        object.__setattr__(self, "grouping", tuple(sorted(set(self.grouping))))
+
+    @property
+    def during(self) -> Extent:
+        return self.extent or ALL_TIME
+
+    @property
+    def counts_tuples(self) -> bool:
+        return isinstance(self.window, TupleWindow)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """All of it may be given; `continues` are past tuple windows whose count goes on instead of beginning anew."""
+
+    entries: tuple[Entry, ...]
+    continues: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What cannot be given, beside what, and the grid whose multiples would be accepted, if there is one."""
+
+    code: str
+    message: str
+    entry: Entry
+    past: Entry
+    grid: LeastWindow | None = None
+
+
+def admit(past: Sequence[Entry], asked: Sequence[Entry], grants: Mapping[str, Grant]) -> Admitted | Refused:
+    """Whether all that is asked may be given beside the past and beside each other (R8)."""
+    continues: list[Entry] = []
+    for at, entry in enumerate(asked):
+        pool = [each for each in past if _same_ledger(entry, each)]
+        if any(_repeats(entry, each) and each.during.covers(entry.during) for each in pool):
+            continues += [each for each in pool if entry.counts_tuples and _repeats(entry, each)]
+            continue
+        beside = pool + [each for each in asked[:at] if _same_ledger(entry, each)]
+        refused = _check_pairs(entry, beside) or _check_grids(entry, beside, grants)
+        if refused is not None:
+            return refused
+        continues += [each for each in pool if entry.counts_tuples and _repeats(entry, each)]
+    return Admitted(tuple(asked), tuple(dict.fromkeys(continues)))
+
+
+def admit_each(
+    past: Sequence[Entry], asked: Iterable[Entry], grants: Mapping[str, Grant]
+) -> tuple[Admitted, tuple[Refused, ...]]:
+    """What may be given of what is asked, first come first served, and why the rest may not."""
+    taken: list[Entry] = []
+    continues: list[Entry] = []
+    refused: list[Refused] = []
+    for entry in asked:
+        answer = admit([*past, *taken], [entry], grants)
+        if isinstance(answer, Refused):
+            refused.append(answer)
+        else:
+            taken.append(entry)
+            continues += [each for each in answer.continues if each not in taken]
+    return Admitted(tuple(taken), tuple(dict.fromkeys(continues))), tuple(refused)
+
+
+def _same_ledger(left: Entry, right: Entry) -> bool:
+    return left.principal == right.principal and left.streams == right.streams
+
+
+def _repeats(left: Entry, right: Entry) -> bool:
+    """The same release, whatever the extent."""
+    return replace(left, extent=None) == replace(right, extent=None)
+
+
+def _same_measure(left: Entry, right: Entry) -> bool:
+    if _measure(left) == _measure(right):
+        return True
+    sums = {left.function, right.function} == {AggFunction.SUM, AggFunction.AVG}
+    return sums and left.attribute == right.attribute and (left.counts_tuples or right.counts_tuples)
+
+
+def _measure(entry: Entry) -> tuple[AggFunction, AttributeOf | None]:
+    return entry.function, None if entry.function is AggFunction.COUNT else entry.attribute
+
+
+def _check_pairs(entry: Entry, beside: Sequence[Entry]) -> Refused | None:
+    """The rules that two entries on common event time keep or break by themselves."""
+    for other in beside:
+        if not entry.during.overlaps(other.during):
+            continue
+        code = _conflict(entry, other)
+        if code is not None:
+            return Refused(code, _tell(code, entry, other), entry, other)
+    return None
+
+
+def _conflict(entry: Entry, other: Entry) -> str | None:
+    same_shape = entry.window == other.window and entry.grouping == other.grouping
+    same_grant = entry.grant == other.grant
+    same_measure = _same_measure(entry, other)
+    if same_measure and (entry.counts_tuples or other.counts_tuples) and not _same_tuples(entry, other):
+        return "ledger-tuples"
+    if same_measure and entry.function is AggFunction.AVG and not same_shape:
+        return "ledger-average"
+    if (same_grant or same_measure) and (entry.min_group or other.min_group) and not same_shape:
+        return "ledger-min-group"
+    if same_grant and entry.join_windows != other.join_windows:
+        return "ledger-join-window"
+    if same_grant and not _narrowed_apart(entry.narrowing, other.narrowing):
+        return "ledger-narrowing"
+    return None
+
+
+def _same_tuples(left: Entry, right: Entry) -> bool:
+    """One count of one population: the same tuples are in each window."""
+    return (left.grant, left.window, left.grouping, left.narrowing, left.join_windows) == (
+        right.grant,
+        right.window,
+        right.grouping,
+        right.narrowing,
+        right.join_windows,
+    )
+
+
+def _narrowed_apart(left: Expr, right: Expr) -> bool:
+    """The same population, or two that share no tuple; what the solver cannot tell is neither (R7)."""
+    if left == right or implies(conjoin(left, right), FALSE):
+        return True
+    return implies(left, right) and implies(right, left)
+
+
+def _check_grids(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Grant]) -> Refused | None:
+    timed = [each for each in beside if not each.counts_tuples]
+    if entry.counts_tuples:
+        return None
+    alike = [each for each in timed if _same_measure(entry, each)]
+    off = _off_grid(entry, alike, grants)
+    if off is not None:
+        grid = _find_grid(entry, alike, grants)
+        return Refused("ledger-grid", _tell_grid(entry, off, grid), entry, off, grid)
+    return _check_made_up(entry, _chain(entry, [each for each in timed if _makes_up(entry, each)]), grants)
+
+
+def _check_made_up(entry: Entry, related: Sequence[Entry], grants: Mapping[str, Grant]) -> Refused | None:
+    """Where SUM, COUNT and AVG of an attribute are all given, AVG's windows lie on the grids of the others."""
+    together = (entry, *related)
+    for attribute in {each.attribute for each in together if each.function is AggFunction.AVG}:
+        for function in (AggFunction.SUM, AggFunction.COUNT):
+            parts = [each for each in together if _is_part(each, function, attribute)]
+            if not _is_made_up(together, attribute):
+                continue
+            lead = max(parts, key=lambda each: (_threshold(each, grants), each is entry))
+            off = _off_grid(lead, [each for each in parts if each is not lead], grants)
+            if off is not None:
+                past = off if lead is entry else lead
+                return Refused("ledger-made-up", _tell("ledger-made-up", entry, past), entry, past)
+    return None
+
+
+def _is_made_up(entries: Iterable[Entry], attribute: AttributeOf | None) -> bool:
+    given = {
+        each.function for each in entries if each.function is AggFunction.COUNT or each.attribute == attribute
+    }
+    return given >= _AVERAGE
+
+
+def _makes_up(left: Entry, right: Entry) -> bool:
+    """Both belong to SUM = AVG · COUNT of one attribute."""
+    if not {left.function, right.function} <= _AVERAGE:
+        return False
+    return AggFunction.COUNT in (left.function, right.function) or left.attribute == right.attribute
+
+
+def _is_part(entry: Entry, function: AggFunction, attribute: AttributeOf | None) -> bool:
+    """The function itself, or the average that gives it."""
+    if entry.function is AggFunction.COUNT:
+        return function is AggFunction.COUNT
+    return entry.function in (function, AggFunction.AVG) and entry.attribute == attribute
+
+
+def _chain(entry: Entry, others: Sequence[Entry]) -> list[Entry]:
+    """Those on event time that overlaps the entry's, or that of one so reached: a sweep by the beginnings."""
+    run: list[Entry] = []
+    end = -inf
+    for each in sorted((entry, *others), key=_begin):
+        if _begin(each) >= end:
+            if any(reached is entry for reached in run):
+                break
+            run = []
+        run.append(each)
+        end = max(end, inf if each.during.end is None else each.during.end)
+    return [each for each in run if each is not entry]
+
+
+def _begin(entry: Entry) -> float:
+    return -inf if entry.during.begin is None else entry.during.begin
+
+
+def _off_grid(entry: Entry, family: Sequence[Entry], grants: Mapping[str, Grant]) -> Entry | None:
+    """An entry whose window cannot stand beside this one, or None.
+
+    One check for each threshold up to the entry's own: what allows nothing finer shares a cell no finer.
+    """
+    own = _threshold(entry, grants)
+    for level in sorted({own, *(_threshold(each, grants) for each in family)}):
+        if level > own:
+            break
+        strict = _chain(entry, [each for each in family if _threshold(each, grants) >= level])
+        others = [each for each in strict if each.window != entry.window]
+        if others and _cell([entry, *strict]) < level:
+            return others[0]
+    return None
+
+
+def _threshold(entry: Entry, grants: Mapping[str, Grant]) -> int:
+    """The finest cell that the entry's grant gives, 0 for any; never coarser than what was given already."""
+    shown = max(entry.window.size, entry.window.step)
+    grant = grants.get(entry.grant)
+    if grant is None:
+        return shown
+    if grant.least is None or grant.least.size == grant.least.step == 0:
+        return 0
+    return shown if grant.least.rows else min(shown, max(grant.least.size, grant.least.step))
+
+
+def _cell(entries: Iterable[Entry]) -> int:
+    return gcd(*(extent for each in entries for extent in (each.window.size, each.window.step)))
+
+
+def _find_grid(entry: Entry, family: Sequence[Entry], grants: Mapping[str, Grant]) -> LeastWindow | None:
+    """The finest grid found on which this entry's windows would be accepted; tried, not just computed."""
+    grant = grants.get(entry.grant)
+    least = max(grant.least.size, grant.least.step) if grant and grant.least else 1
+    cells = {_cell([each]) for each in family} | {_cell(family)}
+    tries = {divisor * -(-least // divisor) for cell in cells for divisor in _divisors(cell)}
+    for size in sorted(tries):
+        probe = replace(entry, window=TimeWindow(size, size))
+        if _off_grid(probe, family, grants) is None and _is_grid(probe, family, grants):
+            return LeastWindow(size, size)
+    return None
+
+
+def _is_grid(probe: Entry, family: Sequence[Entry], grants: Mapping[str, Grant]) -> bool:
+    """Not accepted for being identical alone: a multiple is accepted too."""
+    double = replace(probe, window=TimeWindow(2 * probe.window.size, probe.window.step))
+    return _off_grid(double, family, grants) is None
+
+
+def _divisors(number: int) -> set[int]:
+    """Of what is left after small primes only the whole: a grid must be a divisor, not the least one."""
+    found = {1}
+    prime = 2
+    while prime * prime <= number and prime < 10_000:
+        while number % prime == 0:
+            found |= {each * prime for each in found}
+            number //= prime
+        prime += 1
+    return found | {each * number for each in found}
+
+
+def _tell(code: str, entry: Entry, other: Entry) -> str:
+    asked, given = _describe(entry), _describe(other)
+    match code:
+        case "ledger-tuples":
+            return f"{asked} cannot be given beside {given}: tuple windows are given one at a time"
+        case "ledger-made-up":
+            return f"{asked} cannot be given beside {given}: averages, sums and counts would give finer ones together"
+        case "ledger-average":
+            return (
+                f"{asked} cannot be given beside {given}: averages are given in one window and one grouping"
+            )
+        case "ledger-min-group":
+            return f"{asked} cannot be given beside {given}: MIN GROUP allows one window and one grouping"
+        case "ledger-join-window":
+            return (
+                f"{asked} cannot be given beside {given}: grant `{entry.grant}` is given with one join window"
+            )
+        case "ledger-narrowing":
+            return (
+                f"{asked} cannot be given beside {given}: grant `{entry.grant}` was narrowed in another way"
+            )
+        case _:
+            raise ValueError(code)
+
+
+def _tell_grid(entry: Entry, other: Entry, grid: LeastWindow | None) -> str:
+    if grid is None:
+        accepted = f"only {_describe_window(other.window)} is"
+    else:
+        accepted = f"sizes and steps that are multiples of {format_duration(grid.size)} are"
+    return (
+        f"{_describe(entry)} cannot be given beside {_describe(other)}: their differences are finer "
+        f"than the grant allows; {accepted} accepted"
+    )
+
+
+def _describe(entry: Entry) -> str:
+    name = "*" if entry.attribute is None else entry.attribute[1]
+    grouped = ", ".join(each[1] for each in entry.grouping)
+    by = f" by {grouped}" if grouped else ""
+    return f"`{entry.function.value}({name})`{by} over {_describe_window(entry.window)}"
+
+
+def _describe_window(window: Window) -> str:
+    if isinstance(window, TupleWindow):
+        return f"{window.size} rows every {window.step}"
+    return f"{format_duration(window.size)} every {format_duration(window.step)}"
