@@ -1,0 +1,108 @@
+"""A catalog from its texts, all or nothing: if anything in any file is wrong there is no catalog (bypass 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.language.files import explain_missing, read_bounded, read_fact_file
+from sluicegate.language.fold import find_warnings, fold_together
+from sluicegate.language.lexing import MAX_FILE_SIZE
+from sluicegate.language.parse_statements import parse_statements
+from sluicegate.language.statements import FromFile, SetFact, Statement
+from sluicegate.policy.catalog import Catalog
+from sluicegate.source import SourceText
+
+MAX_FILES = 10_000
+MAX_TOTAL = 16 * MAX_FILE_SIZE
+MAX_FINDINGS = 100
+
+
+@dataclass(frozen=True)
+class CatalogSources:
+    """The texts of a catalog, sorted by file name; the findings' spans point into them."""
+
+    folder: Path | None
+    texts: tuple[SourceText, ...]
+
+    def parse(self) -> list[Statement]:
+        """Statements of all texts, in order, files of facts read; raises the findings of all texts together."""
+        statements: list[Statement] = []
+        findings: list[Diagnostic] = []
+        for text in self.texts:
+            try:
+                statements.extend(parse_statements(text))
+            except DiagnosticError as error:
+                findings.extend(error.diagnostics)
+        if findings:
+            raise DiagnosticError(findings[:MAX_FINDINGS])
+        return [_read_files(each, self.folder) for each in statements]
+
+    def load(self) -> Catalog:
+        return fold_together(self.parse())
+
+    def warnings(self) -> list[Diagnostic]:
+        """What is accepted but its writer should know; of texts that load."""
+        return find_warnings(self.parse())
+
+
+def load_catalog(path: str | Path) -> Catalog:
+    """The catalog of a folder: all its `*.sql` files, read together."""
+    return read_sources(path).load()
+
+
+def read_catalog(text: str, name: str = "<catalog>", folder: Path | None = None) -> Catalog:
+    """The catalog of one text; `folder` is where FROM FILE may read."""
+    return CatalogSources(folder, (SourceText(name, text),)).load()
+
+
+def read_sources(path: str | Path) -> CatalogSources:
+    """The texts of a folder's `*.sql` files; folders inside it are not looked into."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise explain_missing(folder)
+    files = sorted(_list_files(folder))
+    if not files:
+        message = f"the catalog `{folder}` has no `*.sql` files"
+        raise DiagnosticError(
+            [Diagnostic("empty-catalog", message, help="an empty catalog allows nothing; write one")]
+        )
+    texts: list[SourceText] = []
+    findings: list[Diagnostic] = []
+    total = 0
+    for file in files:
+        try:
+            text = read_bounded(file, None, MAX_FILE_SIZE)
+        except DiagnosticError as error:
+            findings.extend(error.diagnostics)
+            continue
+        total += len(text)
+        texts.append(SourceText(str(folder / file.name), text))
+        if total > MAX_TOTAL:
+            message = f"the catalog has more than {MAX_TOTAL:,} characters"
+            raise DiagnosticError([Diagnostic("file-too-large", message)])
+    if findings:
+        raise DiagnosticError(findings[:MAX_FINDINGS])
+    return CatalogSources(folder, tuple(texts))
+
+
+def _list_files(folder: Path) -> Iterator[Path]:
+    """Every `*.sql` of the folder; one that is not a plain file is found unreadable later, not passed over."""
+    try:
+        entries = [entry for entry in folder.iterdir() if entry.name.lower().endswith(".sql")]
+    except OSError as error:
+        message = f"the catalog `{folder}` cannot be read: {error.strerror or 'no access'}"
+        raise DiagnosticError([Diagnostic("file-unreadable", message)]) from None
+    if len(entries) > MAX_FILES:
+        raise DiagnosticError(
+            [Diagnostic("file-too-large", f"the catalog has more than {MAX_FILES:,} files")]
+        )
+    yield from entries
+
+
+def _read_files(statement: Statement, folder: Path | None) -> Statement:
+    if folder is None or not isinstance(statement, SetFact) or not isinstance(statement.value, FromFile):
+        return statement
+    return replace(statement, value=read_fact_file(folder, statement.value))
