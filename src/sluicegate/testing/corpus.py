@@ -1,0 +1,276 @@
+"""Corpus files: a catalog, an input and cases (user, query, rows or error out), run by every engine and by `sluicegate test`.
+
+Expected rows are written as `run --json` prints them: ISO times, `null`, an attribute that is withheld left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+
+from sluicegate.errors import SluicegateError
+from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import INTEGER, Kind, Type
+from sluicegate.language.fold import apply
+from sluicegate.language.load import load_catalog, read_catalog
+from sluicegate.language.parse_statements import parse_statements
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.model import Stream
+from sluicegate.source import SourceText
+from sluicegate.testing.corpus_compare import compare_rows, parse_time
+
+__all__ = ["Case", "CorpusError", "CorpusFile", "ExpectedError", "compare_rows", "load_corpus"]
+
+RawRow: TypeAlias = Mapping[str, object]
+Rows: TypeAlias = tuple[dict[str, Value], ...]
+
+DECISIONS = frozenset({"permit", "partial", "empty", "deny"})
+_FILE_KEYS = frozenset({"name", "cites", "catalog", "catalog_file", "input", "cases"})
+_EXPECTATIONS = {
+    "rows",
+    "error",
+    "at",
+    "decision",
+    "grants",
+    "notices",
+    "graphs",
+    "valid_graphs",
+    "witness_attributes",
+}
+_CASE_KEYS = frozenset({"name", "user", "query", "also", "input"} | _EXPECTATIONS)
+
+
+class CorpusError(SluicegateError):
+    """A corpus file that cannot be read; the message names the file and the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """The code of a diagnostic and, if given, the text that it underlines."""
+
+    code: str
+    at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSource:
+    """A text, or where it is empty the folder of `*.sql` files; FROM FILE reads beside either."""
+
+    folder: Path
+    text: str = ""
+
+    def load(self) -> Catalog:
+        return read_catalog(self.text, folder=self.folder) if self.text else load_catalog(self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question and what is known of its answer; what a case does not state is None and is not checked."""
+
+    file: Path
+    name: str
+    user: str
+    query: str
+    catalog_source: CatalogSource
+    also: str
+    input: Mapping[str, tuple[RawRow, ...]]
+    rows: tuple[RawRow, ...] | None = None
+    error: ExpectedError | None = None
+    decision: str | None = None
+    grants: frozenset[str] | None = None
+    notices: frozenset[str] = frozenset()
+    graphs: int | None = None
+    valid_graphs: int | None = None
+    witness_attributes: frozenset[str] | None = None
+
+    @property
+    def label(self) -> str:
+        return f"{self.file.name}: {self.name}"
+
+    def load_catalog(self) -> Catalog:
+        """The catalog with the case's own statements (`also`) folded into it after all others."""
+        base = self.catalog_source.load()
+        return apply(base, parse_statements(SourceText("<also>", self.also))) if self.also else base
+
+    def typed_input(self, catalog: Catalog) -> dict[str, Rows]:
+        """The input as values of the streams' types, streams without input included; an attribute not given is NULL."""
+        unknown = sorted(set(self.input) - set(catalog.streams))
+        if unknown:
+            raise CorpusError(f"{self.file}: input: the catalog has no stream `{unknown[0]}`")
+        return {
+            name: tuple(self._typed_row(stream, at, row) for at, row in enumerate(self.input.get(name, ())))
+            for name, stream in catalog.streams.items()
+        }
+
+    def _typed_row(self, stream: Stream, at: int, row: RawRow) -> dict[str, Value]:
+        place = f"{self.file}: input.{stream.name}[{at}]"
+        unknown = sorted(set(row) - {name for name, _ in stream.attributes})
+        if unknown:
+            raise CorpusError(f"{place}: the stream has no attribute `{unknown[0]}`")
+        return {name: _convert(row.get(name), of, f"{place}.{name}") for name, of in stream.attributes}
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    path: Path
+    name: str
+    cites: str
+    cases: tuple[Case, ...]
+
+
+def load_corpus(path: Path) -> list[CorpusFile]:
+    """The file, or every corpus file of the folder: `*.test.yaml` beside a catalog, `*.yaml` elsewhere."""
+    if path.is_file():
+        return [_load_file(path)]
+    files = sorted(path.glob("*.test.yaml")) or sorted(path.glob("*.yaml"))
+    return [_load_file(file) for file in files]
+
+
+def _load_file(path: Path) -> CorpusFile:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CorpusError(f"{path}: cannot be read: {error}") from error
+    reader = _Reader(path, "", content)
+    reader.check_keys(_FILE_KEYS)
+    source = _read_source(reader)
+    shared = reader.input()
+    cases = tuple(_read_case(each, source, shared) for each in reader.parts("cases"))
+    _check_distinct(path, cases)
+    return CorpusFile(path, reader.text("name"), reader.text("cites", ""), cases)
+
+
+def _read_source(reader: _Reader) -> CatalogSource:
+    if ("catalog" in reader.content) == ("catalog_file" in reader.content):
+        raise reader.error("catalog", "give either `catalog` or `catalog_file`")
+    if "catalog" in reader.content:
+        return CatalogSource(reader.path.parent, reader.text("catalog"))
+    folder = (reader.path.parent / reader.text("catalog_file")).resolve()
+    if not folder.is_dir():
+        raise reader.error("catalog_file", f"`{folder}` is not a folder")
+    return CatalogSource(folder)
+
+
+def _read_case(reader: _Reader, source: CatalogSource, shared: Mapping[str, tuple[RawRow, ...]]) -> Case:
+    reader.check_keys(_CASE_KEYS)
+    decision = reader.text("decision", "") or None
+    if decision is not None and decision not in DECISIONS:
+        raise reader.error("decision", f"must be one of {', '.join(sorted(DECISIONS))}")
+    if "at" in reader.content and "error" not in reader.content:
+        raise reader.error("at", "goes with `error`")
+    error = (
+        ExpectedError(reader.text("error"), reader.text("at", "") or None)
+        if "error" in reader.content
+        else None
+    )
+    return Case(
+        file=reader.path,
+        name=reader.text("name"),
+        user=reader.text("user", ""),
+        query=reader.text("query", ""),
+        catalog_source=source,
+        also=reader.text("also", ""),
+        input={**shared, **reader.input()},
+        rows=reader.rows("rows") if "rows" in reader.content else None,
+        error=error,
+        decision=decision,
+        grants=reader.names("grants"),
+        notices=reader.names("notices") or frozenset(),
+        graphs=reader.count("graphs"),
+        valid_graphs=reader.count("valid_graphs"),
+        witness_attributes=reader.names("witness_attributes"),
+    )
+
+
+def _check_distinct(path: Path, cases: tuple[Case, ...]) -> None:
+    seen: set[str] = set()
+    for case in cases:
+        if case.name in seen:
+            raise CorpusError(f"{path}: cases: two are named `{case.name}`")
+        seen.add(case.name)
+
+
+class _Reader:
+    """A mapping of the file with the way to it, for errors."""
+
+    def __init__(self, path: Path, place: str, content: object) -> None:
+        self.path = path
+        self.place = place
+        if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+            raise CorpusError(
+                f"{path}: {place.rstrip('.') or 'the file'}: must be a mapping with texts as keys"
+            )
+        self.content: dict[str, object] = content
+
+    def error(self, key: str, message: str) -> CorpusError:
+        return CorpusError(f"{self.path}: {self.place}{key}: {message}")
+
+    def check_keys(self, known: frozenset[str]) -> None:
+        for key in self.content:
+            if key not in known:
+                raise self.error(key, f"unknown key; known are {', '.join(sorted(known))}")
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.content.get(key, default)
+        if not isinstance(value, str):
+            raise self.error(key, "must be a text" if key in self.content else "is missing")
+        return value
+
+    def count(self, key: str) -> int | None:
+        value = self.content.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self.error(key, "must be a count")
+        return value
+
+    def names(self, key: str) -> frozenset[str] | None:
+        if key not in self.content:
+            return None
+        found = [name for name in self._list(key) if isinstance(name, str)]
+        if len(found) != len(self._list(key)):
+            raise self.error(key, "must be a list of names")
+        return frozenset(found)
+
+    def parts(self, key: str) -> list[_Reader]:
+        return [
+            _Reader(self.path, f"{self.place}{key}[{at}].", each) for at, each in enumerate(self._list(key))
+        ]
+
+    def rows(self, key: str) -> tuple[RawRow, ...]:
+        return tuple(part.content for part in self.parts(key))
+
+    def input(self) -> dict[str, tuple[RawRow, ...]]:
+        if "input" not in self.content:
+            return {}
+        inner = _Reader(self.path, f"{self.place}input.", self.content["input"])
+        return {stream: inner.rows(stream) for stream in inner.content}
+
+    def _list(self, key: str) -> list[object]:
+        value = self.content.get(key)
+        if not isinstance(value, list):
+            raise self.error(key, "must be a list" if key in self.content else "is missing")
+        return value
+
+
+def _convert(value: object, of: Type, place: str) -> Value:
+    """A YAML value as a value of the type; numbers are not read from texts, nor texts from numbers."""
+    if value is None:
+        return None
+    if of.kind is Kind.BOOLEAN and isinstance(value, bool):
+        return value
+    if of in INTEGER and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if of.kind is Kind.DOUBLE and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if of.kind is Kind.STRING and isinstance(value, str):
+        return value
+    if of.kind is Kind.TIMESTAMP:
+        time = parse_time(value)
+        if time is not None:
+            return time
+    raise CorpusError(f"{place}: `{value}` is not a {of}")

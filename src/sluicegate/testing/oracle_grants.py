@@ -1,0 +1,314 @@
+"""The model's reading of grants: who holds them, which tuples they admit, and where they are valid (R1–R3, R6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
+
+from sluicegate.expr.evaluate import Environment, evaluate, is_true
+from sluicegate.expr.nodes import (
+    NULL,
+    Column,
+    Compare,
+    Expr,
+    FactRef,
+    Literal,
+    Op,
+    SelfRef,
+    Value,
+    columns,
+    conjoin,
+    conjuncts,
+)
+from sluicegate.expr.rebuild import map_children, substitute
+from sluicegate.expr.solve import implies
+from sluicegate.expr.types import TIMESTAMP
+from sluicegate.expr.values import conform
+from sluicegate.graph.operators import AggCall, AggFunction, Aggregate, Join, Node, Source
+from sluicegate.graph.windows import TimeWindow
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.model import During, Grant, Privilege
+from sluicegate.testing.oracle_usage import (
+    Usage,
+    considered_calls,
+    is_select_project_join,
+    join_conditions,
+    joins_by_rows,
+    leaves,
+    lineage,
+    selections,
+    source_usage,
+)
+
+Data = Mapping[str, Sequence[Mapping[str, Value]]]
+Attributes = frozenset[tuple[str, str]]
+"""Source attributes: (alias of the occurrence, attribute)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A grant on several streams with its aliases tied to source occurrences, one of the ways this can be done."""
+
+    grant: Grant
+    number: int
+    sources: tuple[tuple[str, Source], ...]
+
+    def place(self, attribute: Column) -> tuple[str, str]:
+        return dict(self.sources)[attribute.qualifier].alias, attribute.name
+
+    def places(self, attributes: Sequence[Column]) -> Attributes:
+        return frozenset(map(self.place, attributes))
+
+    def over_sources(self, expr: Expr) -> Expr:
+        """The grant's expression in the columns of the source occurrences."""
+        at = dict(self.sources)
+        mapping = {each: Column(at[each.qualifier].alias, each.name, each.of) for each in columns(expr)}
+        return substitute(expr, mapping)
+
+
+@lru_cache(maxsize=50_000)
+def _follows(premise: Expr, conclusion: Expr) -> bool:
+    return conclusion in conjuncts(premise) or implies(premise, conclusion)
+
+
+class Principal:
+    """A user with the grants it holds, over given data."""
+
+    def __init__(self, catalog: Catalog, user: str, data: Data) -> None:
+        known = catalog.users.get(user)
+        if known is not None and known.follow is not None:
+            raise ValueError("the model does not know profile attributes that follow a stream")
+        self.catalog = catalog
+        self.profile = dict(known.profile) if known is not None else {}
+        facts = {key: fact.value.value for key, fact in catalog.facts.items()}
+        self.env = Environment({name: value.value for name, value in self.profile.items()}, facts)
+        self.grants = [] if known is None or known.disabled else self._held(user)
+        self._data = data
+        self._tuples: dict[tuple[str, int], dict[str, Value]] = {}
+        self._premises: dict[tuple[str, int, tuple[str, ...]], Expr] = {}
+        self._joins: dict[tuple[int, Attributes], list[Reading]] = {}
+        self._aggregates: dict[tuple[int, frozenset[tuple[Column, bool]]], list[Reading]] = {}
+        self._admitted: dict[tuple[str, tuple[tuple[str, str, int], ...]], bool] = {}
+
+    def _held(self, user: str) -> list[Grant]:
+        roles = self.catalog.roles_of(user)
+        return [
+            grant
+            for name, grant in sorted(self.catalog.grants.items())
+            if grant.closed is None
+            and (grant.subject.name == user if grant.subject.is_user else grant.subject.name in roles)
+        ]
+
+    def on(self, privilege: Privilege, streams: Sequence[str]) -> list[Grant]:
+        """Grants that name exactly these streams, as a multiset."""
+        wanted = tuple(sorted(streams))
+        return [each for each in self.grants if each.privilege is privilege and each.stream_names == wanted]
+
+    def naming(self, stream: str) -> list[str]:
+        """Names of the read grants, on one stream or several, that a stream may be read under."""
+        return [
+            grant.name
+            for grant in self.grants
+            if grant.privilege is Privilege.READ and stream in grant.stream_names
+        ]
+
+    def count(self, stream: str) -> int:
+        return len(self._data.get(stream, ()))
+
+    def tuple_at(self, source: Source, position: int) -> dict[str, Value]:
+        key = (source.alias, position)
+        if key not in self._tuples:
+            given = self._data[source.stream][position]
+            self._tuples[key] = {name: conform(given.get(name), of) for name, of in source.attributes}
+        return self._tuples[key]
+
+    def time_of(self, source: Source, position: int) -> int | None:
+        if source.event_time is None:
+            return None
+        time = self.tuple_at(source, position)[source.event_time]
+        return time if isinstance(time, int) else None
+
+    def interval(self, during: During | None) -> tuple[int | None, int | None] | None:
+        """The bounds of DURING, None for an open one; no interval at all means no access (R6)."""
+        if during is None:
+            return None, None
+        lower, upper = (evaluate(bound, {}, self.env) for bound in (during.lower, during.upper))
+        lower_open, upper_open = is_null(during.lower), is_null(during.upper)
+        if not lower_open and not isinstance(lower, int):
+            return None
+        if upper is None and not upper_open:
+            upper_open = not lower_open
+        if not upper_open and not isinstance(upper, int):
+            return None
+        return (lower if isinstance(lower, int) else None), (upper if isinstance(upper, int) else None)
+
+    def admits(self, grant: Grant, at: Mapping[str, tuple[Source, int]]) -> bool:
+        """Whether predicate and DURING are TRUE of these source tuples, by the grant's aliases."""
+        key = (grant.name, tuple(sorted((alias, source.alias, n) for alias, (source, n) in at.items())))
+        if key not in self._admitted:
+            self._admitted[key] = self._judge(grant, at)
+        return self._admitted[key]
+
+    def _judge(self, grant: Grant, at: Mapping[str, tuple[Source, int]]) -> bool:
+        bounds = self.interval(grant.during)
+        if bounds is None:
+            return False
+        for source, position in at.values():
+            if grant.during is not None and source.event_time is not None:
+                time = self.time_of(source, position)
+                if time is None or not contains(bounds, time, time):
+                    return False
+        row = {
+            column: self.tuple_at(*at[column.qualifier])[column.name] for column in columns(grant.predicate)
+        }
+        return is_true(grant.predicate, row, self.env)
+
+    def admits_reading(self, reading: Reading, positions: Mapping[str, int]) -> bool:
+        at = {alias: (source, positions[source.alias]) for alias, source in reading.sources}
+        return self.admits(reading.grant, at)
+
+    def known(self, expr: Expr) -> Expr:
+        """With profile values and public facts in place; other facts stay as unknowns (R9)."""
+        if isinstance(expr, SelfRef):
+            return self.profile.get(expr.name, NULL)
+        changed = map_children(expr, self.known)
+        if isinstance(changed, FactRef) and all(isinstance(arg, Literal) for arg in changed.args):
+            args = tuple(arg.value for arg in changed.args if isinstance(arg, Literal))
+            fact = self.catalog.facts.get((changed.name, args))  # type: ignore[arg-type]
+            if fact is not None and fact.public:
+                return fact.value
+        return changed
+
+    def premise(self, reading: Reading) -> Expr:
+        """What is sure of every tuple that the grant admits, over source columns."""
+        parts = [self.known(reading.over_sources(reading.grant.predicate))]
+        during = reading.grant.during
+        if during is not None:
+            lower, upper = self.known(during.lower), self.known(during.upper)
+            for source in (each for _, each in reading.sources if each.event_time is not None):
+                time = Column(source.alias, source.event_time or "", TIMESTAMP)
+                if not is_null(lower):
+                    parts.append(Compare(Op.GE, time, lower))
+                # an upper fact that is not set is open, so one that is not known says nothing
+                if isinstance(upper, Literal) and not is_null(upper):
+                    parts.append(Compare(Op.LE, time, upper))
+        return conjoin(*parts)
+
+    def implied(self, reading: Reading, conclusion: Expr) -> bool:
+        key = (reading.grant.name, reading.number, tuple(source.alias for _, source in reading.sources))
+        if key not in self._premises:
+            self._premises[key] = self.premise(reading)
+        return _follows(self._premises[key], conclusion)
+
+    def join_readings(self, node: Join, required: Attributes) -> list[Reading]:
+        """The ways in which join grants authorize a join whose attributes `required` are used (R2)."""
+        key = (id(node), required)
+        if key not in self._joins:
+            self._joins[key] = self._find_join_readings(node, required)
+        return self._joins[key]
+
+    def _find_join_readings(self, node: Join, required: Attributes) -> list[Reading]:
+        if not is_select_project_join(node) or joins_by_rows(node):
+            return []
+        conditions = join_conditions(node)
+        found = []
+        for reading in self.readings(Privilege.READ, node):
+            shown = reading.places(reading.grant.attributes)
+            least = reading.grant.least
+            if not required <= shown or (least is not None and least.rows):
+                continue
+            if all(attributes_of(part) <= shown or self.implied(reading, part) for part in conditions):
+                found.append(reading)
+        return found
+
+    def readings(self, privilege: Privilege, node: Node) -> Iterator[Reading]:
+        occurrences = list(leaves(node))
+        for grant in self.on(privilege, [each.stream for each in occurrences]):
+            number = 0
+            for order in permutations(occurrences):
+                if all(ref.stream == each.stream for ref, each in zip(grant.streams, order, strict=True)):
+                    aliases = (ref.alias for ref in grant.streams)
+                    yield Reading(grant, number, tuple(zip(aliases, order, strict=True)))
+                    number += 1
+
+    def aggregate_readings(self, node: Aggregate, usage: Usage) -> list[Reading]:
+        """The ways in which aggregate grants authorize an aggregate (R3)."""
+        key = (id(node), frozenset(usage.items()))
+        if key not in self._aggregates:
+            self._aggregates[key] = self._find_aggregate_readings(node, usage)
+        return self._aggregates[key]
+
+    def _find_aggregate_readings(self, node: Aggregate, usage: Usage) -> list[Reading]:
+        if not is_select_project_join(node.input) or joins_by_rows(node.input):
+            return []
+        return [
+            reading
+            for reading in self.readings(Privilege.AGGREGATE, node.input)
+            if self._covers(reading, node, usage) and self._keeps_population(reading, node.input)
+        ]
+
+    def _covers(self, reading: Reading, node: Aggregate, usage: Usage) -> bool:
+        least = reading.grant.least
+        if least is not None and least.rows is isinstance(node.window, TimeWindow):
+            return False
+        origin = lineage(node.input)
+        by = reading.places(reading.grant.by)
+        for item in node.group_by:
+            key = origin.get(item.expr) if isinstance(item.expr, Column) else None
+            if not isinstance(key, Column) or (key.qualifier, key.name) not in by:
+                return False
+        covered = covered_calls(reading, node, usage)
+        required = [call for call in node.calls if usage.get(call.field.column)]
+        return bool(covered) and all(call in covered for call in required)
+
+    def _keeps_population(self, reading: Reading, node: Node) -> bool:
+        narrow = reading.places(reading.grant.narrow_by)
+        parts = [*selections(node), *join_conditions(node)]
+        return all(attributes_of(part) <= narrow or self.implied(reading, part) for part in parts)
+
+
+def is_null(expr: Expr) -> bool:
+    """A literal NULL: an open bound (R6)."""
+    return isinstance(expr, Literal) and expr.value is None
+
+
+def attributes_of(expr: Expr) -> Attributes:
+    return frozenset((column.qualifier, column.name) for column in columns(expr))
+
+
+def covered_calls(reading: Reading, node: Aggregate, usage: Usage) -> list[AggCall]:
+    """The functions of a node that an aggregate grant allows: on bare source attributes, by lineage (R3)."""
+    rights: set[tuple[AggFunction, tuple[str, str] | None]] = {
+        (right.function, None if right.attribute is None else reading.place(right.attribute))
+        for right in reading.grant.rights
+    }
+    origin = lineage(node.input)
+    found = []
+    for call in considered_calls(node, usage):
+        source = origin.get(call.arg) if isinstance(call.arg, Column) else None
+        if call.arg is None:
+            allowed = (call.function, None) in rights
+        else:
+            bare = isinstance(source, Column)
+            allowed = bare and (call.function, (source.qualifier, source.name)) in rights  # type: ignore[union-attr]
+        if allowed:
+            found.append(call)
+    return found
+
+
+def contains(bounds: tuple[int | None, int | None], first: int, last: int) -> bool:
+    """Whether the closed interval holds all of `first … last`."""
+    lower, upper = bounds
+    return (lower is None or lower <= first) and (upper is None or last <= upper)
+
+
+def required_attributes(node: Node, usage: Usage, join_predicates: bool = True) -> Attributes:
+    """The source attributes below a node that something requires."""
+    return frozenset(
+        (alias, column.name)
+        for alias, used in source_usage(node, usage, join_predicates).items()
+        for column, required in used.items()
+        if required
+    )

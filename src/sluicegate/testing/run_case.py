@@ -1,0 +1,160 @@
+"""Judge one corpus case: rewrite, run by an engine, compare all that the case states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sluicegate.errors import DiagnosticError
+from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import TIMESTAMP
+from sluicegate.graph.interpret import result_rows, run
+from sluicegate.graph.plan import END_NAME, START_NAME, AuthorizedPlan
+from sluicegate.language.resolve import ResolvedQuery, read_query
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.environment import environment
+from sluicegate.rewrite.explain import Explanation, explain
+from sluicegate.rewrite.notices import Decision
+from sluicegate.testing.corpus import Case, ExpectedError, Rows
+from sluicegate.testing.corpus_compare import compare_rows, format_time
+from sluicegate.testing.oracle import expected
+
+Found: TypeAlias = list[dict[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as the case states it; `lines` where a list says more than two texts."""
+
+    what: str
+    expected: str
+    got: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A case that could be read."""
+
+    case: Case
+    catalog: Catalog
+    query: ResolvedQuery
+    data: Mapping[str, Rows]
+    explanation: Explanation
+
+
+def judge_case(case: Case, engine: str = "interpreter") -> list[Difference]:
+    """What differs; nothing when the case holds. A fault of ours, or a `CorpusError`, is raised."""
+    try:
+        catalog = case.load_catalog()
+        query = read_query(case.query, catalog)
+    except DiagnosticError as error:
+        return _judge_error(case.error, error)
+    if case.error is not None:
+        return [Difference("error", case.error.code, "the query is read")]
+    explanation = explain(catalog, case.user, query.root, query.united, limit=0)
+    asked = _Asked(case, catalog, query, case.typed_input(catalog), explanation)
+    return [*_judge_explanation(case, explanation), *_judge_rows(asked, ENGINES[engine])]
+
+
+def _judge_error(wanted: ExpectedError | None, error: DiagnosticError) -> list[Difference]:
+    got = "; ".join(_describe(each.code, each.span.text if each.span else None) for each in error.diagnostics)
+    if wanted is None:
+        return [Difference("error", "none", got, tuple(str(error).splitlines()))]
+    for each in error.diagnostics:
+        text = each.span.text if each.span else None
+        if each.code == wanted.code and (wanted.at is None or text == wanted.at):
+            return []
+    return [Difference("error", _describe(wanted.code, wanted.at), got)]
+
+
+def _describe(code: str, at: str | None) -> str:
+    return code if at is None else f"{code} at `{at}`"
+
+
+def _judge_explanation(case: Case, found: Explanation) -> list[Difference]:
+    codes = {notice.code for notice in found.notices}
+    pairs: list[tuple[str, str | int | None, str | int]] = [
+        ("decision", case.decision, found.decision.value),
+        ("grants", None if case.grants is None else _join(case.grants), _join(found.used)),
+        ("notices", _join(case.notices | codes), _join(codes)),
+        ("graphs", case.graphs, found.graphs.total),
+        ("valid_graphs", case.valid_graphs, found.graphs.valid),
+    ]
+    different = [
+        Difference(what, str(wanted), str(got)) for what, wanted, got in pairs if wanted not in (None, got)
+    ]
+    return different + _judge_witnesses(case, found)
+
+
+def _judge_witnesses(case: Case, found: Explanation) -> list[Difference]:
+    """There is a witness, and none tells more than these attributes (R9)."""
+    wanted = case.witness_attributes
+    shown = [frozenset(notice.witness) for notice in found.notices if notice.witness is not None]
+    if wanted is None or (shown and all(each <= wanted for each in shown)):
+        return []
+    got = " and ".join(map(_join, shown)) or "no witness"
+    return [Difference("witness_attributes", _join(wanted), got)]
+
+
+def _join(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _judge_rows(asked: _Asked, engine: Callable[[_Asked], Found]) -> list[Difference]:
+    wanted = asked.case.rows
+    if wanted is None:
+        return []
+    got = engine(asked)
+    if compare_rows(wanted, got) is None:
+        return []
+    # told with times as people write them; values that only then look alike are told as they are
+    told = compare_rows(wanted, _readable(asked, got)) or compare_rows(wanted, got) or ""
+    return [Difference("rows", str(len(wanted)), str(len(got)), tuple(told.splitlines()))]
+
+
+def _readable(asked: _Asked, rows: Found) -> list[dict[str, object]]:
+    times = {each.name for each in asked.query.outputs if each.type == TIMESTAMP} | {START_NAME, END_NAME}
+    return [
+        {
+            name: format_time(value) if name in times and isinstance(value, int) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _interpret(asked: _Asked) -> Found:
+    plan = _released(asked.explanation)
+    if plan is None:
+        return []
+    rows = run(plan.root, asked.data, environment(asked.catalog, asked.case.user))
+    return result_rows(rows, plan.outputs, plan.label)
+
+
+def _run_duckdb(asked: _Asked) -> Found:
+    # imported here: the other engines work without it
+    from sluicegate.testing.duckdb_run import run_duckdb
+
+    plan = _released(asked.explanation)
+    if plan is None:
+        return []
+    env = environment(asked.catalog, asked.case.user)
+    return run_duckdb(plan, asked.data, asked.catalog.streams, env)
+
+
+def _consult_model(asked: _Asked) -> Found:
+    query = asked.query
+    return expected(asked.catalog, asked.case.user, query.root, query.outputs, asked.data, query.united).rows
+
+
+def _released(found: Explanation) -> AuthorizedPlan | None:
+    return None if found.decision is Decision.DENY else found.draft.plan
+
+
+ENGINES: dict[str, Callable[[_Asked], Found]] = {
+    "interpreter": _interpret,
+    "duckdb": _run_duckdb,
+    "reference": _consult_model,
+}
