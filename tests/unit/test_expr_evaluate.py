@@ -125,6 +125,12 @@ def test_values_that_their_type_cannot_hold_are_null() -> None:
     ("value", "to", "expected"),
     [
         (" +12 ", INT, 12),
+        ("1", INT, 1),
+        ("-7", BIGINT, -7),
+        ("105", INT, 105),
+        ("200", BIGINT, 200),
+        ("-0", INT, 0),
+        ("+-1", INT, None),
         ("1.0", INT, None),
         ("", INT, None),
         ("١", INT, None),

@@ -22,6 +22,7 @@ from sluicegate.expr.labels import (
     merge_labels_sql,
 )
 from sluicegate.expr.nodes import Expr, Literal, Op, Polygon, Scalar, Value
+from sluicegate.expr.spark_text import quote_spark_text
 from sluicegate.expr.types import (
     BIGINT,
     BOOLEAN,
@@ -239,9 +240,7 @@ def _write_scalar(target: str, value: Scalar, of: Type) -> str:
         case bool():
             return str(value).upper()
         case str():
-            text = value.replace("\\", "\\\\") if target == "spark" else value
-            quote = "\\'" if target == "spark" else "''"
-            return "'" + text.replace("'", quote) + "'"
+            return quote_spark_text(value) if target == "spark" else "'" + value.replace("'", "''") + "'"
         case float():
             return write_double(value)
         case int() if of == TIMESTAMP:

@@ -34,7 +34,7 @@ def merge_labels_sql(target: str, args: list[str]) -> str:
         return f"array_to_string(nullif(list_sort(list_distinct(flatten(list_filter([{parts}], lambda p: p IS NOT NULL)))), []), {joint})"
     parts = ", ".join(f"coalesce(split({arg}, {joint}), array())" for arg in args)
     merged = f"array_sort(array_distinct(concat({parts})))"
-    return f"if(size({merged}) = 0, NULL, array_join({merged}, {joint}))"
+    return f"nullif(array_join({merged}, {joint}), '')"
 
 
 def label_names_sql(target: str, arg: str) -> str:

@@ -194,13 +194,11 @@ def _to_integer(value: Value) -> int | None:
             return int(value) if math.isfinite(value) else None
         case str():
             text = value.strip(" ")
+            digits = text.lstrip("+-").lstrip("0") or "0"
             # more than 19 digits are out of range, and int() refuses thousands of them
-            short = len(text.lstrip("+-").lstrip("0")) <= 19
-            return (
-                int(text[:1] + text[1:].lstrip("0").rjust(1, "0"))
-                if short and _INTEGER_TEXT.fullmatch(text)
-                else None
-            )
+            if len(digits) > 19 or _INTEGER_TEXT.fullmatch(text) is None:
+                return None
+            return -int(digits) if text.startswith("-") else int(digits)
         case _:
             return None
 

@@ -13,7 +13,7 @@ from sluicegate.language.statements import (
     Statement,
     StreamOptions,
 )
-from sluicegate.policy.delegation import check_delegation
+from sluicegate.policy.delegation import check_delegation, name_secrets
 from sluicegate.policy.model import Grant
 from sluicegate.source import Span
 
@@ -54,12 +54,24 @@ def check_grant_authority(state: State, statement: CreateGrant, grant: Grant) ->
     if existing is not None and not _may_change(state, existing):
         _refuse(state, f"replace the grant `{grant.name}`", statement.name.span)
     if all(state.owns(ref.stream) for ref in grant.streams):
+        if any(state.streams[ref.stream].query is not None for ref in grant.streams):
+            _check_facts(state, statement, grant)
         return None
     reason = check_delegation(state.snapshot(), state.author, grant)
     if reason is not None:
         help_ = "a grant needs the owner of its streams, or a grant with the grant option that it is no wider than"
         fail("may-not-grant", reason, statement.name.span, help_)
+    _check_facts(state, statement, grant)
     return state.author
+
+
+def _check_facts(state: State, statement: CreateGrant, grant: Grant) -> None:
+    """Anybody may make a named result or pass a grant on, and read by it: no way to ask for facts (D3)."""
+    secrets = name_secrets(state.snapshot(), state.author or "", grant)
+    if secrets:
+        listed = ", ".join(f"`{name}`" for name in secrets)
+        help_ = "name public facts, or those of the grant that is passed on"
+        fail("may-not-grant", f"`{state.author}` may not name the fact {listed}", statement.name.span, help_)
 
 
 def _check_grantor(state: State, statement: CreateGrant) -> str | None:

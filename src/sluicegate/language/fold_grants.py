@@ -244,6 +244,9 @@ def _check_enforceable(statement: CreateGrant, grant: Grant, streams: list[Strea
     least = grant.least
     if grant.min_group < 0:
         fail("bad-min-group", "MIN GROUP is below 0", span)
+    if grant.min_group and len(streams) > 1:
+        help_ = "a join repeats tuples, so that one hidden tuple could make a group of any size; grant on one stream"
+        fail("min-group-on-join", "MIN GROUP cannot be kept over a join", span, help_)
     if least is not None and (least.size < 0 or least.step < 0):
         fail("mixed-window", "the least window is below 0", span)
     if least is not None and tables:

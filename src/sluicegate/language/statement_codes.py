@@ -11,6 +11,7 @@ STATEMENT_CODES: dict[str, str] = {
     "bad-duration": "a duration that cannot be read, or that must be above 0",
     "bad-geojson": "a file that is not GeoJSON of one polygon",
     "bad-min-group": "a MIN GROUP below 0",
+    "min-group-on-join": "MIN GROUP on several streams: a join repeats tuples, so a group's size says nothing",
     "bad-polygon": "a polygon with too few points, or points off the map",
     "begin": "a BEGIN inside BEGIN … COMMIT",
     "clause-twice": "a clause that is given twice",

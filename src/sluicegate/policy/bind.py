@@ -22,13 +22,20 @@ from sluicegate.expr.nodes import (
     Op,
     Scalar,
     SelfRef,
+    columns,
     conjoin,
+    conjuncts,
     disjoin,
+    walk,
 )
 from sluicegate.expr.rebuild import map_children, transform
-from sluicegate.expr.types import INTERVAL
+from sluicegate.expr.solve import implies
+from sluicegate.expr.solve.intervals import decide_implies
+from sluicegate.expr.types import BIGINT, INTERVAL, UNKNOWN
 from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.misfits import drop_misfits
 from sluicegate.policy.model import During, User
+from sluicegate.policy.unknowns import hide_types
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,13 @@ class Binder:
     user: User
 
     def bind(self, expr: Expr) -> Expr:
-        """With the profile put in; what the profile lacks is NULL (R7). Attributes that FOLLOW a stream stay."""
-        return transform(expr, self._bind)
+        """With the profile put in; what it lacks, or has of a type that does not fit, is NULL (R7).
+
+        Attributes that FOLLOW a stream stay.
+        """
+        if not any(isinstance(node, SelfRef) for node in walk(expr)):
+            return expr
+        return drop_misfits(transform(expr, self._bind))
 
     def bind_during(self, during: During) -> During:
         return During(self.bind(during.lower), self.bind(during.upper))
@@ -57,8 +69,23 @@ class Binder:
         return self.user.attribute(node.name) or NULL
 
     def reveal_public(self, expr: Expr) -> Expr:
-        """With public facts replaced by their values; an expression that is already bound."""
-        return transform(expr, self._public)
+        """With public facts replaced by their values; of others not even the type shows. The expression is bound already."""
+        return hide_types(transform(expr, self._public))
+
+    def entails(self, premise: Expr, conclusion: Expr) -> bool:
+        """Whether a bound predicate implies another, whatever the facts are that the principal may not know (R3, R9).
+
+        A hidden type is a guess, so what follows from it must follow from the types of the facts that are set, too. One
+        that is not set is NULL, whatever the guess.
+        """
+        if _follows_without_facts(premise, conclusion):
+            return True
+        known = transform(premise, self._public)
+        guesses = dict.fromkeys((hide_types(known), hide_types(known, BIGINT)))
+        if not any(implies(guess, conclusion) for guess in guesses):
+            return False
+        facts = {node for node in walk(known) if isinstance(node, FactRef)}
+        return all(fact.of == UNKNOWN for fact in facts) or implies(_settle(known), conclusion)
 
     def _public(self, node: Expr) -> Expr | None:
         if not isinstance(node, FactRef):
@@ -67,7 +94,29 @@ class Binder:
         fact = None if args is None else self.catalog.fact(node.name, args)
         if fact is not None and fact.public:
             return fact.value
-        return map_children(node, self.reveal_public)
+        return map_children(node, lambda arg: transform(arg, self._public))
+
+
+def _follows_without_facts(premise: Expr, conclusion: Expr) -> bool:
+    """Quickly, from the conjuncts that name no fact and share a column: then no guess about facts can matter."""
+    asked = columns(conclusion)
+    about = (part for part in conjuncts(premise) if not asked.isdisjoint(columns(part)))
+    plain = [part for part in about if not any(isinstance(node, FactRef) for node in walk(part))]
+    return decide_implies(conjoin(*plain), conclusion) is True
+
+
+def _settle(expr: Expr) -> Expr:
+    """Facts with their own types; those that are not set keep the one that their places ask for."""
+    guessed = {
+        (node.name, node.args): node.of for node in walk(hide_types(expr)) if isinstance(node, FactRef)
+    }
+
+    def settle(node: Expr) -> Expr | None:
+        if not isinstance(node, FactRef) or node.of != UNKNOWN:
+            return None
+        return FactRef(node.name, node.args, guessed.get((node.name, node.args), UNKNOWN))
+
+    return transform(expr, settle)
 
 
 def fact_args(node: FactRef) -> tuple[Scalar, ...] | None:
@@ -91,7 +140,9 @@ def during_condition(during: During, first: Expr, last: Expr) -> Expr:
         parts.append(Compare(Op.GE, first, during.lower))
     if not _is_open(during.upper):
         before = Compare(Op.LE, last, during.upper)
-        goes_on = isinstance(during.upper, FactRef) and not _is_open(during.lower)
+        # Of a fact whose argument the profile lacks nobody knows whether it is set (R7).
+        named = isinstance(during.upper, FactRef) and fact_args(during.upper) is not None
+        goes_on = named and not _is_open(during.lower)
         parts.append(disjoin(before, IsNull(during.upper)) if goes_on else before)
     return conjoin(*parts) if parts else Not(IsNull(first))
 

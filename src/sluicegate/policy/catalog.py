@@ -5,7 +5,7 @@ A look-up costs what the principal's own grants cost, whatever else the catalog 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,6 +15,13 @@ from sluicegate.policy.model import Fact, Grant, Role, Stream, User
 from sluicegate.policy.punctuation import ServerPunctuation
 
 FactKey = tuple[str, tuple[Scalar, ...]]
+_SubjectKey = tuple[str, bool]
+_Index = dict[tuple[str, ...], list[Grant]]
+"""Grants by the streams that they name, sorted."""
+
+
+def _sorted(groups: Iterable[Iterable[Grant]]) -> tuple[Grant, ...]:
+    return tuple(sorted((grant for group in groups for grant in group), key=lambda grant: grant.name))
 
 
 @dataclass(frozen=True)
@@ -30,21 +37,25 @@ class Catalog:
     punctuations: Mapping[str, ServerPunctuation] = field(default_factory=dict)
 
     @cached_property
-    def _by_subject(self) -> dict[tuple[str, bool], dict[tuple[str, ...], list[Grant]]]:
-        index: dict[tuple[str, bool], dict[tuple[str, ...], list[Grant]]] = {}
+    def _by_subject(self) -> dict[_SubjectKey, list[Grant]]:
+        index: dict[_SubjectKey, list[Grant]] = {}
         for grant in self.grants.values():
-            per = index.setdefault((grant.subject.name, grant.subject.is_user), {})
-            per.setdefault(grant.stream_names, []).append(grant)
+            index.setdefault((grant.subject.name, grant.subject.is_user), []).append(grant)
         return index
 
     @cached_property
-    def _by_stream(self) -> dict[tuple[str, bool], dict[str, list[Grant]]]:
-        index: dict[tuple[str, bool], dict[str, list[Grant]]] = {}
-        for grant in self.grants.values():
-            per = index.setdefault((grant.subject.name, grant.subject.is_user), {})
-            for stream in set(grant.stream_names):
-                per.setdefault(stream, []).append(grant)
-        return index
+    def _indices(self) -> dict[_SubjectKey, _Index]:
+        """Filled as subjects are asked for: the first look-up after a change does not sort what others hold."""
+        return {}
+
+    def _index(self, subject: _SubjectKey) -> _Index:
+        known = self._indices.get(subject)
+        if known is None:
+            known = {}
+            for grant in self._by_subject.get(subject, ()):
+                known.setdefault(grant.stream_names, []).append(grant)
+            self._indices[subject] = known
+        return known
 
     def roles_of(self, user: str) -> frozenset[str]:
         """The user's roles and all that they inherit (D2); none for a user who is unknown or disabled."""
@@ -63,34 +74,28 @@ class Catalog:
 
     def grants_to(self, user: str) -> tuple[Grant, ...]:
         """Every grant to the user or one of its roles, by name."""
-        return tuple(sorted(self._grants(user, None), key=lambda grant: grant.name))
+        return _sorted(self._by_subject.get(subject, ()) for subject in self._subjects(user))
 
     def grants_on(self, user: str, streams: tuple[str, ...]) -> tuple[Grant, ...]:
         """Those that name exactly these streams (a multiset), by name."""
         wanted = tuple(sorted(streams))
-        return tuple(sorted(self._grants(user, wanted), key=lambda grant: grant.name))
+        return _sorted(self._index(subject).get(wanted, ()) for subject in self._subjects(user))
 
     def grants_naming(self, user: str, stream: str) -> tuple[Grant, ...]:
         """Those that name this stream, alone or beside others, by name."""
-        found = [grant for each in self._subjects(user) for grant in self._by_stream.get(each, {}).get(stream, ())]
-        return tuple(sorted(found, key=lambda grant: grant.name))
+        return _sorted(
+            grants
+            for subject in self._subjects(user)
+            for names, grants in self._index(subject).items()
+            if stream in names
+        )
 
-    def _subjects(self, user: str) -> list[tuple[str, bool]]:
+    def _subjects(self, user: str) -> list[_SubjectKey]:
         """Whom grants may name to reach the user; nobody for one who is unknown or disabled."""
         known = self.users.get(user)
         if known is None or known.disabled:
             return []
         return [(role, False) for role in self.roles_of(user)] + [(user, True)]
-
-    def _grants(self, user: str, streams: tuple[str, ...] | None) -> list[Grant]:
-        found: list[Grant] = []
-        for subject in self._subjects(user):
-            per = self._by_subject.get(subject, {})
-            if streams is not None:
-                found.extend(per.get(streams, ()))
-            else:
-                found.extend(grant for grants in per.values() for grant in grants)
-        return found
 
     def fact(self, name: str, args: tuple[Scalar, ...]) -> Fact | None:
         return self.facts.get((name, args))

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, permutations
 
-from sluicegate.expr.nodes import NULL, Column, Expr, Literal, SelfRef, conjuncts, walk
+from sluicegate.expr.nodes import NULL, Column, Expr, FactRef, Literal, SelfRef, conjuncts, walk
 from sluicegate.expr.rebuild import transform
 from sluicegate.expr.solve import implies
-from sluicegate.policy.bind import Binder
+from sluicegate.policy.bind import Binder, fact_args
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import During, Grant, LeastWindow, Privilege
 
@@ -47,6 +47,39 @@ def check_delegation(catalog: Catalog, author: str, grant: Grant) -> str | None:
             return None
         reasons.append(f"under `{parent.name}` {reason}")
     return "; ".join(reasons)
+
+
+def name_secrets(catalog: Catalog, author: str, grant: Grant) -> tuple[str, ...]:
+    """Facts, not public, that the grant names and nothing that it rests on does.
+
+    Queries may not name facts (D3), and a grant that its own maker can be the reader of would do it for them: what it
+    lets through tells what the fact is.
+    """
+    rests = parents(catalog, replace(grant, grantor=author))
+    known = {
+        (each.name, each.args)
+        for name in rests
+        for each in _facts(_bind_parent(catalog, author, catalog.grants[name]))
+    }
+    return tuple(
+        dict.fromkeys(
+            each.name
+            for each in _facts(grant)
+            if (each.name, each.args) not in known and not _is_public(catalog, each)
+        )
+    )
+
+
+def _facts(grant: Grant) -> Iterator[FactRef]:
+    bounds = () if grant.during is None else (grant.during.lower, grant.during.upper)
+    for expr in (grant.predicate, *bounds):
+        yield from (node for node in walk(expr) if isinstance(node, FactRef))
+
+
+def _is_public(catalog: Catalog, node: FactRef) -> bool:
+    args = fact_args(node)
+    fact = None if args is None else catalog.fact(node.name, args)
+    return fact is not None and fact.public
 
 
 def parents(catalog: Catalog, grant: Grant) -> tuple[str, ...]:

@@ -143,4 +143,6 @@ class Grant:
     @property
     def stream_names(self) -> tuple[str, ...]:
         """The multiset of its streams, sorted."""
+        if len(self.streams) == 1:
+            return (self.streams[0].stream,)
         return tuple(sorted(ref.stream for ref in self.streams))

@@ -10,6 +10,7 @@ from sluicegate.expr.values import castable
 from sluicegate.targets.duckdb_text import finite, quote_string, sql_type, write_null
 
 _INTEGER = r"\A *([+-][0-9]{1,39}|[0-9]{1,40}) *\z"
+_LEADING, _KEPT = r"\A( *[+-]?)0+([0-9])", r"\1\2"
 _DOUBLE = r"\A *([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?) *\z"
 _BOOLEAN = r"\A *((?i:true|false)) *\z"
 _YEAR = r"(?:[0-9]{3}[1-9]|[0-9]{2}[1-9][0-9]|[0-9][1-9][0-9]{2}|[1-9][0-9]{3})"
@@ -31,7 +32,7 @@ def write_cast(text: str, source: Type, target: Type) -> str:
         case Kind.BOOLEAN:
             return f"TRY_CAST({_form(text, _BOOLEAN)} AS BOOLEAN)" if _is_text(source) else f"({text} <> 0)"
         case Kind.STRING:
-            return f"CAST({text} AS VARCHAR)"
+            return f"(CAST({text} AS VARCHAR) COLLATE C)"
         case Kind.TIMESTAMP:
             return f"TRY_CAST({_form(text, _TIMESTAMP)} AS TIMESTAMP)"
         case _:
@@ -48,7 +49,9 @@ def _form(text: str, pattern: str) -> str:
 
 def _to_integer(text: str, source: Type, wanted: str) -> str:
     if _is_text(source):
-        return f"TRY_CAST({_form(text, _INTEGER)} AS {wanted})"
+        # any number of zeros may lead, and DuckDB reads no more than forty digits
+        plain = f"regexp_replace({text}, {quote_string(_LEADING)}, {quote_string(_KEPT)})"
+        return f"TRY_CAST({_form(plain, _INTEGER)} AS {wanted})"
     # DuckDB rounds where the reference cuts toward zero
     return f"TRY_CAST({f'trunc({text})' if source.kind is Kind.DOUBLE else text} AS {wanted})"
 

@@ -176,8 +176,10 @@ class ExpressionWriter:
             case Kind.BIGINT:
                 return _integer(expr.op, left, right)
             case Kind.DOUBLE:
-                operands = f"CAST({left} AS DOUBLE) {expr.op.value} CAST({right} AS DOUBLE)"
-                return finite(f"TRY({operands})" if expr.op is ArithOp.MOD else operands)
+                # called by name, `/` stays a division of doubles in a session that sets integer_division; TRY answers
+                # for one that lets doubles fail
+                operands = f'"{expr.op.value}"(CAST({left} AS DOUBLE), CAST({right} AS DOUBLE))'
+                return finite(f"TRY({operands})")
             case Kind.TIMESTAMP | Kind.INTERVAL:
                 moved = _integer(expr.op, _micros(left, expr.left.type), _micros(right, expr.right.type))
                 return moved if of != TIMESTAMP else f"make_timestamp({_timestamp_range(moved)})"

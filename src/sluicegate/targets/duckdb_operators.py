@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sluicegate.expr.evaluate import Environment
 from sluicegate.expr.nodes import Column, Expr
-from sluicegate.expr.types import DOUBLE, TIMESTAMP
+from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import Join, Node, Project, Select, Source, Unfold, Union, shown_field
 from sluicegate.graph.shape import Shape
@@ -81,6 +81,9 @@ def _input(column: Column) -> str:
         return f"CASE WHEN isfinite({value}) THEN {value} END"
     if column.of == TIMESTAMP:
         return f"CASE WHEN {value} BETWEEN {_FIRST_MOMENT} AND {_LAST_MOMENT} THEN {value} END"
+    if column.of == STRING:
+        # neither a table nor a session may say that `x` and `X` are equal: grants compare by code point
+        return f"{value} COLLATE C"
     return value
 
 

@@ -157,7 +157,7 @@ def _aggregate(rng: Random, world: World, streams: Sequence[Stream]) -> Grant:
         _least(rng),
         by,
         narrow,
-        rng.choice((0, 0, 0, 0, 0, 0, 2, 3)),
+        rng.choice((0, 0, 0, 2, 3)) if len(streams) == 1 else 0,
     )
 
 

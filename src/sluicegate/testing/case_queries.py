@@ -155,7 +155,8 @@ class QueryMaker:
             elif self.rng.random() < 0.03:
                 expr = Literal(7, INT)
             name = column.name if self.rng.random() < 0.5 else f"c{at}"
-            name = f"{name}_{at}" if any(item.field.name == name for item in items) else name
+            while any(item.field.name == name for item in items):
+                name = f"{name}_{at}"
             items.append(Item(Field(qualifier, name, expr.type), expr))
         return Built(_project(built.node, items), built.table, built.ordered)
 
@@ -216,14 +217,16 @@ class QueryMaker:
             predicate = Compare(Op.EQ, a, b)
         if self.rng.random() < 0.2:
             predicate = conjoin(predicate, random_test(self.rng, [*own, *other]))
-        return self._joined(left, right, predicate, counted=0.2)
+        return self._joined(left, right, predicate, counted=0.3)
 
     def _joined(self, left: Built, right: Built, predicate: Expr, counted: float) -> Built:
         if _tangled(left.node, right.node):
             return left
         windows = (self._side_window(left, counted), self._side_window(right, counted))
         node = Join(left.node, right.node, predicate, *windows)
-        return Built(node, left.table and right.table, left.ordered and right.ordered)
+        # counting or ordering what a stream's meeting itself through a union gives is refused
+        ordered = left.ordered and right.ordered and not _meets_in_union(left.node, right.node)
+        return Built(node, left.table and right.table, ordered)
 
     def _union(self, left: Built, right: Built) -> Built:
         pairs: list[tuple[Column, Column]] = []
@@ -330,8 +333,13 @@ def _columns(node: Node) -> list[Column]:
     return [field.column for field in node.fields if not field.hidden]
 
 
+def _meets_in_union(left: Node, right: Node) -> bool:
+    kinds = {type(node) for side in (left, right) for node in walk_graph(side)}
+    shared = {node.stream for node in sources(left)} & {node.stream for node in sources(right)}
+    return bool(shared) and Union in kinds
+
+
 def _tangled(left: Node, right: Node) -> bool:
     """A stream meets itself through a union beside an aggregate: the model ties all branches there, not each its own."""
     kinds = {type(node) for side in (left, right) for node in walk_graph(side)}
-    shared = {node.stream for node in sources(left)} & {node.stream for node in sources(right)}
-    return bool(shared) and {Union, Aggregate} <= kinds
+    return _meets_in_union(left, right) and Aggregate in kinds

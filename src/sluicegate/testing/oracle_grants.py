@@ -8,23 +8,30 @@ from functools import lru_cache
 from itertools import permutations
 
 from sluicegate.expr.evaluate import Environment, evaluate, is_true
+from sluicegate.expr.functions import FUNCTIONS
 from sluicegate.expr.nodes import (
     NULL,
+    Arith,
+    Call,
     Column,
     Compare,
     Expr,
     FactRef,
+    In,
+    IsNull,
     Literal,
+    Not,
     Op,
     SelfRef,
     Value,
+    arith_type,
     columns,
     conjoin,
     conjuncts,
 )
 from sluicegate.expr.rebuild import map_children, substitute
 from sluicegate.expr.solve import implies
-from sluicegate.expr.types import TIMESTAMP
+from sluicegate.expr.types import TIMESTAMP, comparable
 from sluicegate.expr.values import conform
 from sluicegate.graph.operators import AggCall, AggFunction, Aggregate, Join, Node, Source
 from sluicegate.graph.windows import TimeWindow
@@ -87,6 +94,7 @@ class Principal:
         self.grants = [] if known is None or known.disabled else self._held(user)
         self._data = data
         self._tuples: dict[tuple[str, int], dict[str, Value]] = {}
+        self._personals: dict[str, Expr] = {}
         self._premises: dict[tuple[str, int, tuple[str, ...]], Expr] = {}
         self._joins: dict[tuple[int, Attributes], list[Reading]] = {}
         self._aggregates: dict[tuple[int, frozenset[tuple[Column, bool]]], list[Reading]] = {}
@@ -139,10 +147,14 @@ class Principal:
         if not lower_open and not isinstance(lower, int):
             return None
         if upper is None and not upper_open:
-            upper_open = not lower_open
+            upper_open = not lower_open and self._is_named(during.upper)
         if not upper_open and not isinstance(upper, int):
             return None
         return (lower if isinstance(lower, int) else None), (upper if isinstance(upper, int) else None)
+
+    def _is_named(self, bound: Expr) -> bool:
+        """Whether it is clear which fact is meant: of one whose argument is missing nobody knows that it is not set."""
+        return all(evaluate(arg, {}, self.env) is not None for arg in bound.children)
 
     def admits(self, grant: Grant, at: Mapping[str, tuple[Source, int]]) -> bool:
         """Whether predicate and DURING are TRUE of these source tuples, by the grant's aliases."""
@@ -163,7 +175,32 @@ class Principal:
         row = {
             column: self.tuple_at(*at[column.qualifier])[column.name] for column in columns(grant.predicate)
         }
-        return is_true(grant.predicate, row, self.env)
+        return is_true(self._personal(grant), row, self.env)
+
+    def _personal(self, grant: Grant) -> Expr:
+        """The predicate with the profile's values; where their types do not fit it is NULL (R7)."""
+        if grant.name not in self._personals:
+            self._personals[grant.name] = _fitting(substitute_profile(grant.predicate, self.profile))
+        return self._personals[grant.name]
+
+    def glimpses(self, grant: Grant, node: Source, position: int) -> bool:
+        """Whether a join grant could show the tuple, whatever it is joined with: what it says of that place alone holds."""
+        bounds = self.interval(grant.during)
+        if bounds is None:
+            return False
+        time = self.time_of(node, position)
+        timed = grant.during is not None and node.event_time is not None
+        if timed and (time is None or not contains(bounds, time, time)):
+            return False
+        given = self.tuple_at(node, position)
+        parts = conjuncts(self._personal(grant))
+        for ref in grant.streams:
+            if ref.stream == node.stream:
+                own = [part for part in parts if all(each.qualifier == ref.alias for each in columns(part))]
+                rows = [{each: given[each.name] for each in columns(part)} for part in own]
+                if all(is_true(part, row, self.env) for part, row in zip(own, rows, strict=True)):
+                    return True
+        return False
 
     def admits_reading(self, reading: Reading, positions: Mapping[str, int]) -> bool:
         at = {alias: (source, positions[source.alias]) for alias, source in reading.sources}
@@ -189,6 +226,8 @@ class Principal:
             lower, upper = self.known(during.lower), self.known(during.upper)
             for source in (each for _, each in reading.sources if each.event_time is not None):
                 time = Column(source.alias, source.event_time or "", TIMESTAMP)
+                # a tuple without event time lies in no interval
+                parts.append(Not(IsNull(time)))
                 if not is_null(lower):
                     parts.append(Compare(Op.GE, time, lower))
                 # an upper fact that is not set is open, so one that is not known says nothing
@@ -253,6 +292,8 @@ class Principal:
         least = reading.grant.least
         if least is not None and least.rows is isinstance(node.window, TimeWindow):
             return False
+        if reading.grant.min_group and len(reading.sources) > 1:
+            return False
         origin = lineage(node.input)
         by = reading.places(reading.grant.by)
         for item in node.group_by:
@@ -267,6 +308,30 @@ class Principal:
         narrow = reading.places(reading.grant.narrow_by)
         parts = [*selections(node), *join_conditions(node)]
         return all(attributes_of(part) <= narrow or self.implied(reading, part) for part in parts)
+
+
+def substitute_profile(expr: Expr, profile: Mapping[str, Literal]) -> Expr:
+    """`self.x` as the literal that it is, with its type; NULL where the profile lacks it."""
+    if isinstance(expr, SelfRef):
+        return profile.get(expr.name, NULL)
+    return map_children(expr, lambda child: substitute_profile(child, profile))
+
+
+def _fitting(expr: Expr) -> Expr:
+    made = map_children(expr, _fitting)
+    match made:
+        case Compare(_, left, right):
+            fits = comparable(left.type, right.type)
+        case Arith(op, left, right):
+            fits = arith_type(op, left.type, right.type) is not None
+        case In(arg, items):
+            return In(arg, tuple(each if comparable(arg.type, each.type) else NULL for each in items))
+        case Call(name, args):
+            of = FUNCTIONS[name].result_type([arg.type for arg in args])
+            return NULL if of is None else Call(name, args, of)
+        case _:
+            fits = True
+    return made if fits else NULL
 
 
 def is_null(expr: Expr) -> bool:

@@ -150,20 +150,15 @@ def _covers(
 
 
 def could_be_seen(principal: Principal, node: Node, identity: Identity) -> bool:
-    """Whether any grant at all shows anything of each of these source tuples, alone or as this pair (R8)."""
-    return _glimpsed(principal, node, dict(identity))
-
-
-def _glimpsed(principal: Principal, node: Node, positions: dict[str, int]) -> bool:
-    if isinstance(node, Source):
-        at = (node, positions[node.alias])
-        return any(
-            principal.admits(grant, {grant.streams[0].alias: at})
-            for grant in principal.on(Privilege.READ, [node.stream])
-        )
-    if not isinstance(node, Join):
-        return _glimpsed(principal, node.inputs[0], positions)
-    if all(_glimpsed(principal, each, positions) for each in node.inputs):
-        return True
-    readings = principal.readings(Privilege.READ, node)
-    return any(principal.admits_reading(reading, positions) for reading in readings)
+    """Whether any grant at all shows anything of this tuple, alone or joined with something (MIN GROUP, R8)."""
+    (source,) = leaves(node)
+    position = dict(identity)[source.alias]
+    for grant in principal.grants:
+        if grant.privilege is not Privilege.READ or source.stream not in grant.stream_names:
+            continue
+        if len(grant.streams) > 1:
+            if principal.glimpses(grant, source, position):
+                return True
+        elif principal.admits(grant, {grant.streams[0].alias: (source, position)}):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Measurements: ratios and figures, each repeatable from a fixed seed."""

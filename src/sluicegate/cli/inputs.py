@@ -1,0 +1,64 @@
+"""What commands are given: a catalog's folder and a query, from a file or as text."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import sluicegate
+from sluicegate.api import Gate
+from sluicegate.language.files import read_bounded
+from sluicegate.language.lexing import MAX_QUERY_SIZE
+from sluicegate.source import SourceText
+
+
+class UsageError(Exception):
+    """The command was called wrongly: exit status 2."""
+
+
+def add_catalog(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("catalog", metavar="CATALOG", help="folder of `*.sql` files, read together")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="answer as JSON")
+
+
+def add_request(parser: argparse.ArgumentParser) -> None:
+    """A catalog, a user and a query."""
+    add_catalog(parser)
+    parser.add_argument("--as", dest="user", metavar="USER", type=recover, required=True, help="who asks")
+    parser.add_argument("query", metavar="QUERY", help="a file, or text if it contains a space")
+
+
+def recover(given: str) -> str:
+    """An argument as UTF-8, also where the locale made Python read its bytes otherwise; paths are left as they are."""
+    try:
+        return os.fsencode(given).decode("utf-8")
+    except UnicodeError:
+        return given
+
+
+def find_catalog(given: str) -> Path:
+    """The folder; an empty name, as an unset variable leaves it, is not the current one."""
+    path = Path(given) if given and "\0" not in given else None
+    if path is None or not path.exists():
+        raise UsageError(f"the catalog `{given}` does not exist")
+    if not path.is_dir():
+        raise UsageError(f"the catalog `{given}` is not a folder")
+    return path
+
+
+def open_gate(given: str) -> Gate:
+    return sluicegate.open(find_catalog(given))
+
+
+def read_query_text(given: str) -> SourceText:
+    """The query: text if it contains a space, otherwise the content of a file."""
+    if any(char.isspace() for char in given):
+        return SourceText("<query>", recover(given))
+    path = Path(given) if given and "\0" not in given else None
+    if path is None or not path.exists():
+        raise UsageError(f"there is no file `{given}`; a query given as text contains a space")
+    return SourceText(given, read_bounded(path, None, MAX_QUERY_SIZE))

@@ -1,0 +1,81 @@
+"""`sluicegate who`: who can see a stream or an attribute, by which grant, raw or aggregate, until when."""
+
+from __future__ import annotations
+
+import argparse
+
+from sluicegate.api import Gate
+from sluicegate.cli.console import Console
+from sluicegate.cli.inputs import add_catalog, add_json, open_gate, recover
+from sluicegate.cli.tables import draw_table
+from sluicegate.rewrite.who import EVERYONE, Entry
+
+NAME = "who"
+SUMMARY = "tell who can see a stream or an attribute, and by which grants"
+EXAMPLE = """\
+  sluicegate who examples/soldiers Health.BPressure
+  sluicegate who examples/ships AIS --json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_catalog(parser)
+    told = "a stream, or one attribute of it"
+    parser.add_argument("what", metavar="STREAM[.ATTRIBUTE]", type=recover, help=told)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    gate = open_gate(args.catalog)
+    stream, attribute = _split(gate, args.what)
+    entries = gate.who(stream, attribute)
+    if args.json:
+        console.write_json(
+            {"stream": stream, "attribute": attribute, "entries": [each.to_json() for each in entries]}
+        )
+    elif not entries:
+        console.write(f"nobody can see `{args.what}`")
+    else:
+        console.write(_tell(console, args.what, entries))
+    return 0
+
+
+def _split(gate: Gate, what: str) -> tuple[str, str | None]:
+    """At the dot after the longest known name: quoted names may have dots in them."""
+    if what in gate.catalog.streams:
+        return what, None
+    dots = [at for at, char in enumerate(what) if char == "."]
+    known = [at for at in dots if what[:at] in gate.catalog.streams]
+    at = known[-1] if known else dots[0] if dots else len(what)
+    return what[:at], what[at + 1 :] if at < len(what) else None
+
+
+def _tell(console: Console, what: str, entries: list[Entry]) -> str:
+    people = len({each.principal for each in entries if each.principal != EVERYONE})
+    users = f"{people} user{'' if people == 1 else 's'}"
+    rows = [[_principal(each), each.grant, each.kind, _sees(each), _limits(each)] for each in entries]
+    table = draw_table(console, ["who", "grant", "kind", "sees", "limits"], rows)
+    return f"`{what}` can be seen by {users}\n\n{table}"
+
+
+def _principal(entry: Entry) -> str:
+    if entry.principal == EVERYONE:
+        return "whom the data says"
+    return f"{entry.principal} ({entry.role})" if entry.role else entry.principal
+
+
+def _sees(entry: Entry) -> str:
+    if entry.kind == "provider":
+        return "what each tuple's own policy allows"
+    return ", ".join((*entry.functions, *entry.attributes))
+
+
+def _limits(entry: Entry) -> str:
+    parts = [
+        f"where {entry.condition}" if entry.condition else "",
+        f"windows {entry.window}" if entry.window else "",
+        f"groups of {entry.min_group} or more" if entry.min_group else "",
+        f"from {entry.since}" if entry.since else "",
+        f"until {entry.until}" if entry.until else "",
+        "" if entry.open else "closed now",
+    ]
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,112 @@
+"""Why a query returns what it returns: the decision, every grant that the principal may know of, the graphs (R9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sluicegate.graph.operators import Node, walk
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.model import Grant, Privilege, User
+from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
+from sluicegate.rewrite.candidates import AggCandidate, JoinCandidate, ReadCandidate
+from sluicegate.rewrite.graphs import DEFAULT_LIMIT, GraphList, list_graphs
+from sluicegate.rewrite.notices import Decision, Notice, judge
+from sluicegate.rewrite.pipeline import Draft, rewrite
+from sluicegate.rewrite.tally import Tally
+
+
+@dataclass(frozen=True)
+class GrantReport:
+    """A grant to the principal or one of its roles: used, or the reason why not."""
+
+    name: str
+    used: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything that `explain` tells a principal."""
+
+    user: str
+    decision: Decision
+    grants: tuple[GrantReport, ...]
+    notices: tuple[Notice, ...]
+    draft: Draft
+    graphs: GraphList
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        return tuple(report.name for report in self.grants if report.used)
+
+
+def explain(
+    catalog: Catalog, user: str, root: Node, united: bool = False, limit: int = DEFAULT_LIMIT
+) -> Explanation:
+    """Explain a resolved query for a user; one whom the catalog does not know has no grants, and is denied."""
+    known = catalog.users.get(user) or User(user)
+    draft = rewrite(catalog, known, root, united)
+    judgement = judge(draft)
+    used = used_grants(draft)
+    reports = tuple(_report(grant, draft, used) for grant in catalog.grants_to(user))
+    return Explanation(user, judgement.decision, reports, judgement.notices, draft, list_graphs(draft, limit))
+
+
+def used_grants(draft: Draft) -> frozenset[str]:
+    """The grants whose operators stand in the plan, and those that it needed none for: fewer graphs without them."""
+    if draft.plan is None:
+        return frozenset()
+    named = {name for node in walk(draft.plan.root) for name in getattr(node, "by", ())}
+    valid = {each.grant.name for each in draft.candidates.every if each.refusal is None}
+    return frozenset(name for name in valid if name in named or _counts_without(draft, name))
+
+
+def _counts_without(draft: Draft, name: str) -> bool:
+    every = Tally(draft.candidates, draft.usage, valid=True)
+    return replace(every, candidates=draft.candidates.without(name)).count(draft.ready) < every.count(
+        draft.ready
+    )
+
+
+def _report(grant: Grant, draft: Draft, used: frozenset[str]) -> GrantReport:
+    if grant.name in used:
+        return GrantReport(grant.name, True, _use(grant))
+    return GrantReport(grant.name, False, _why_not(grant, draft))
+
+
+def _use(grant: Grant) -> str:
+    if grant.privilege is Privilege.AGGREGATE:
+        return "its population is aggregated"
+    return "its view stands above the join" if len(grant.streams) > 1 else "its view stands above the source"
+
+
+def _why_not(grant: Grant, draft: Draft) -> str:
+    if grant.privilege is Privilege.APPEND:
+        return "it lets its holder write, not read"
+    if grant.closed is not None:
+        return grant.closed
+    refusals = [each.refusal for each in _candidates(grant, draft) if each.refusal is not None]
+    if refusals:
+        return refusals[0]
+    if _candidates(grant, draft):
+        return "another part of the query is not authorized beside it"
+    return _elsewhere(grant, draft)
+
+
+def _candidates(grant: Grant, draft: Draft) -> list[ReadCandidate | JoinCandidate | AggCandidate]:
+    return [each for each in draft.candidates.every if each.grant.name == grant.name]
+
+
+def _elsewhere(grant: Grant, draft: Draft) -> str:
+    named = ", ".join(f"`{name}`" for name in grant.stream_names)
+    read = {
+        leaf.source.stream
+        for inner in all_blocks(draft.ready)
+        for leaf in leaves(inner.tree)
+        if isinstance(leaf, SourceLeaf)
+    }
+    if not set(grant.stream_names) <= read:
+        return f"it is on {named}, which the query does not read"
+    if grant.privilege is Privilege.AGGREGATE:
+        return f"the query does not aggregate exactly {named}"
+    return f"the query does not join exactly {named}"

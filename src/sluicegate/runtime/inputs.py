@@ -1,0 +1,200 @@
+"""Input files as tables in memory: `.jsonl` and `.parquet`, in order, each row checked against its stream.
+
+A row that is malformed goes to the dead letters with its place and the reason, without its values (they may be hidden from
+whoever reads the reason); it is in no result, and the run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import Kind, Type
+from sluicegate.expr.values import conform, read_timestamp
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.frames import make_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST_LINE = 1 << 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A row that was left out: the line of its file, or its number in it, from 1, and why."""
+
+    stream: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The rows of a file that are fit, numbered as they stand in it, and the others."""
+
+    table: pa.Table
+    dead: tuple[DeadLetter, ...]
+
+
+class _Misfit(Exception):  # noqa: N818 — becomes a dead letter
+    """Why a row is malformed; never with a value."""
+
+
+def load_input(stream: Stream, path: Path) -> Loaded:
+    """Read a file whole; one that cannot be read at all is a diagnostic."""
+    readers: Mapping[str, Callable[[Path, Stream], Iterator[object]]] = {
+        ".jsonl": _read_lines,
+        ".parquet": _read_parquet,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise _refuse(f"`{path}` is neither a `.jsonl` nor a `.parquet` file")
+    rows, numbers, dead = [], [], []
+    for number, found in enumerate(_open(reader, path, stream), 1):
+        if found is None:
+            continue
+        try:
+            rows.append(_fit(stream, found))
+            numbers.append(number)
+        except _Misfit as reason:
+            dead.append(DeadLetter(stream.name, number, str(reason)))
+    return Loaded(make_table(stream, rows, numbers), tuple(dead))
+
+
+def _open(reader: Callable[[Path, Stream], Iterator[object]], path: Path, stream: Stream) -> Iterator[object]:
+    try:
+        yield from reader(path, stream)
+    except FileNotFoundError as error:
+        raise _refuse(f"the file `{path}` does not exist") from error
+    except OSError as error:
+        raise _refuse(f"the file `{path}` cannot be read: {error.strerror or 'bad content'}") from error
+
+
+def _read_lines(path: Path, stream: Stream) -> Iterator[object]:
+    """The object of each line, what is wrong with the line, or None for an empty one."""
+    with path.open("rb") as file:
+        for line in _bounded_lines(file):
+            yield _parse(line) if line is None or line.strip() else None
+
+
+def _bounded_lines(file: IO[bytes]) -> Iterator[bytes | None]:
+    """Lines, None for one that is too long to be held."""
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) <= LONGEST_LINE:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(LONGEST_LINE)
+        yield None
+
+
+def _parse(line: bytes | None) -> object:
+    if line is None:
+        return _Misfit(f"the line is longer than {LONGEST_LINE} bytes")
+    try:
+        return json.loads(line.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except _Misfit as reason:
+        return reason
+    except (ValueError, RecursionError):
+        return _Misfit("the line is not JSON")
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise _Misfit("an attribute is given twice")
+    return dict(pairs)
+
+
+def _no_constant(_: str) -> object:
+    raise _Misfit("a number is not finite")
+
+
+def _read_parquet(path: Path, stream: Stream) -> Iterator[dict[str, object]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with path.open("rb") as source:
+        try:
+            file = pq.ParquetFile(source)
+            wanted = [name for name, _ in stream.attributes if name in file.schema_arrow.names]
+            for batch in file.iter_batches(columns=wanted):
+                yield from _plain(batch, pa)
+        except (pa.ArrowException, ValueError) as error:
+            raise OSError(0, "it is not a Parquet file that can be read") from error
+
+
+def _plain(batch: Any, pa: Any) -> Iterable[dict[str, object]]:
+    """Rows of Python values, times as microseconds since 1970 (one without a zone is in UTC)."""
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_timestamp(column.type):
+            zone = column.type.tz
+            column = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
+            columns.append([None if value is None else _Moment(value) for value in column.to_pylist()])
+        else:
+            columns.append(column.to_pylist())
+    names = batch.schema.names
+    if not columns:
+        return [{} for _ in range(batch.num_rows)]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """A time that is one already, and no number."""
+
+    micros: int
+
+
+def _fit(stream: Stream, found: object) -> tuple[Value, ...]:
+    """The values in the stream's order; an attribute not given is NULL, one that the stream lacks is not looked at."""
+    if isinstance(found, _Misfit):
+        raise found
+    if not isinstance(found, dict):
+        raise _Misfit("the line is not an object")
+    return tuple(_fit_value(name, of, found.get(name)) for name, of in stream.attributes)
+
+
+def _fit_value(name: str, of: Type, found: object) -> Value:
+    if found is None:
+        return None
+    value = _as_moment(found) if of.kind is Kind.TIMESTAMP else found
+    fit = conform(value, of) if isinstance(value, bool | int | float | str) else None
+    if fit is None or (isinstance(fit, str) and not _is_encodable(fit)):
+        raise _Misfit(f"`{name}` is not a {of}")
+    return fit
+
+
+def _is_encodable(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _as_moment(found: object) -> int | None:
+    """ISO text, in UTC where it names no zone."""
+    if isinstance(found, _Moment):
+        return found.micros
+    if not isinstance(found, str):
+        return None
+    moment = read_timestamp(found)
+    return moment if moment is not None else _read_zoned(found)
+
+
+def _read_zoned(text: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment - _EPOCH) // _MICROSECOND if moment.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _refuse(message: str) -> DiagnosticError:
+    return DiagnosticError([Diagnostic("input-file", message)])

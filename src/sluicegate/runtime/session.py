@@ -1,0 +1,200 @@
+"""The one place where a Spark session is made, with the settings that results and safety rely on, checked at start.
+
+Configuration from outside (environment, `spark-defaults.conf`, submit arguments) has no say: it is not read, and what
+still got in is refused.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.runtime.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEANING: Mapping[str, str] = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+}
+"""What the meaning of a translated query depends on; a session that others made must have these too."""
+
+_OWN: Mapping[str, str] = {
+    **MEANING,
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.authenticate": "true",
+}
+# what code of others could hang on to
+_ABSENT = (
+    "spark.sql.extensions",
+    "spark.sql.queryExecutionListeners",
+    "spark.sql.streaming.streamingQueryListeners",
+    "spark.extraListeners",
+    "spark.plugins",
+    "spark.jars",
+    "spark.jars.packages",
+    "spark.driver.extraClassPath",
+)
+# what Spark's launcher, Hadoop and the JVM read settings, options and classes from
+_CLEARED = re.compile(r"(?:SPARK|PYSPARK|HADOOP|YARN)_.*|.*JAVA_OPTIONS|JAVA_TOOL_OPTIONS|CLASSPATH")
+_LEVELS = ("OFF", "ERROR", "WARN")
+
+
+def make_session(
+    master: str = "local[2]",
+    shuffle_partitions: int = 4,
+    log_level: str = "ERROR",
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A new session; `extra` may add settings but change none of those that are required."""
+    if log_level not in _LEVELS:
+        raise ValueError(f"the log level is one of {', '.join(_LEVELS)}")
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        help_ = "pip install 'sluicegate[spark]'"
+        raise _refuse("no-spark", "this needs Spark, and pyspark is not installed", help_) from error
+    if SparkSession.getActiveSession() is not None or _has_context():
+        raise _refuse("spark-running", "Spark already runs in this process, with settings of its own")
+    folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    wanted = _settings(folder, shuffle_partitions, extra or {})
+    with _own_environment(folder, log_level), _muted(log_level == "OFF"):
+        builder = SparkSession.builder.master(master).appName("sluicegate")
+        for name, value in wanted.items():
+            builder = builder.config(name, value)
+        try:
+            spark = builder.getOrCreate()
+        except Exception as error:  # noqa: BLE001 — py4j's own, which carry Java's text
+            raise _refuse("spark-start", "Spark does not start", str(type(error).__name__)) from None
+    spark.sparkContext.setLogLevel(log_level)
+    _check_own(spark, wanted)
+    return spark
+
+
+def _has_context() -> bool:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+def _settings(folder: Path, shuffle_partitions: int, extra: Mapping[str, str]) -> dict[str, str]:
+    fixed = {
+        **_OWN,
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+    }
+    changed = sorted(name for name in extra if name in fixed or name in _ABSENT)
+    if changed:
+        raise _refuse("spark-setting", f"the setting `{changed[0]}` cannot be changed")
+    return {**extra, **fixed}
+
+
+@contextmanager
+def _own_environment(folder: Path, log_level: str) -> Iterator[None]:
+    """While the JVM starts: our Java, our folder for configuration, and nothing that somebody left in the environment."""
+    conf = folder / "conf"
+    conf.mkdir()
+    (conf / "log4j2.properties").write_text(_logging(log_level), encoding="utf-8")
+    before = dict(os.environ)
+    own = {
+        "JAVA_HOME": str(find_java(before)),
+        "SPARK_CONF_DIR": str(conf),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    try:
+        for name in filter(_CLEARED.fullmatch, before):
+            del os.environ[name]
+        os.environ |= own
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def _muted(silent: bool) -> Iterator[None]:
+    """A JVM that starts now keeps a standard error that leads nowhere: what it writes there no logger governs."""
+    if not silent:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _logging(level: str) -> str:
+    lines = [
+        f"rootLogger.level = {level.lower()}",
+        "rootLogger.appenderRef.stderr.ref = console",
+        "appender.console.type = Console",
+        "appender.console.name = console",
+        "appender.console.target = SYSTEM_ERR",
+        "appender.console.layout.type = PatternLayout",
+        "appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _check_own(spark: SparkSession, wanted: Mapping[str, str]) -> None:
+    """A session of ours that is not as asked is stopped."""
+    try:
+        started = dict(spark.sparkContext.getConf().getAll())
+        foreign = [name for name in started if name.startswith("spark.sql.") and name not in wanted]
+        foreign = [name for name in foreign if name != "spark.sql.artifact.isolation.enabled"]
+        foreign += [name for name in _ABSENT if started.get(name)]
+        if foreign:
+            raise _refuse("spark-setting", f"the setting `{min(foreign)}` came from outside")
+        _check(spark, {name: value for name, value in wanted.items() if name.startswith("spark.sql.")})
+        if _OWN["spark.driver.extraJavaOptions"] not in started.get("spark.driver.extraJavaOptions", ""):
+            raise _refuse("spark-setting", "the JVM was not started with the options that it needs")
+    except DiagnosticError:
+        spark.stop()
+        raise
+
+
+def check_session(spark: SparkSession) -> None:
+    """Refuse a session, made by anyone, under whose settings a query would mean something else."""
+    _check(spark, MEANING)
+
+
+def _check(spark: SparkSession, wanted: Mapping[str, str]) -> None:
+    for name, value in wanted.items():
+        found = spark.conf.get(name, None)
+        if (found or "").lower().removeprefix("file:") != value.lower():
+            help_ = f"spark.conf.set('{name}', '{value}')"
+            raise _refuse("spark-setting", f"the setting `{name}` is `{found}`, not `{value}`", help_)
+
+
+def _refuse(code: str, message: str, help_: str | None = None) -> DiagnosticError:
+    return DiagnosticError([Diagnostic(code, message, help=help_)])

@@ -1,0 +1,161 @@
+# Every name and literal in the SQL made here comes out of `spark_text`, quoted.
+# ruff: noqa: S608
+"""Spark: an authorized plan as one batch query over tables named like the streams.
+
+Tables and result have the form that `targets.duckdb` describes; timestamps are Spark's TIMESTAMP, the session's time zone
+is UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.evaluate import EMPTY, Environment
+from sluicegate.expr.functions import FUNCTIONS, INTERNAL
+from sluicegate.expr.nodes import Column
+from sluicegate.expr.types import Kind
+from sluicegate.graph.operators import (
+    WINDOW_END,
+    WINDOW_START,
+    Aggregate,
+    Join,
+    Node,
+    Project,
+    Select,
+    Source,
+    Unfold,
+    Union,
+    sources,
+    walk,
+)
+from sluicegate.graph.plan import END_NAME, GRANT_NAME, START_NAME, AuthorizedPlan
+from sluicegate.graph.shape import find_shapes
+from sluicegate.targets import duckdb
+from sluicegate.targets.base import UNSUPPORTED, WINDOWS, Abilities, Construct, Part, require
+from sluicegate.targets.duckdb_needs import find_needs
+from sluicegate.targets.duckdb_operators import ARRIVAL
+from sluicegate.targets.spark_aggregate import write_aggregate
+from sluicegate.targets.spark_operators import (
+    Context,
+    write_join,
+    write_project,
+    write_select,
+    write_source,
+    write_unfold,
+    write_union,
+)
+from sluicegate.targets.spark_text import SPARK_TYPES, list_items, quote_name
+
+ABILITIES = Abilities(
+    target="spark",
+    known={
+        Part.OPERATOR: frozenset({"Source", "Select", "Project", "Aggregate", "Join", "Union", "Unfold"}),
+        Part.WINDOW: WINDOWS,
+        Part.AGGREGATE: frozenset(
+            {"MIN", "MAX", "COUNT", "COUNT DISTINCT", "AVG", "SUM", "FIRST", "LAST", "COUNT_IF"}
+        ),
+        Part.EXPRESSION: frozenset(
+            [
+                "Literal",
+                "Column",
+                "SelfRef",
+                "FactRef",
+                "Compare",
+                "And",
+                "Or",
+                "Not",
+                "IsNull",
+                "In",
+                "Like",
+                "Arith",
+                "Cast",
+                "Case",
+                "Call",
+            ]
+        ),
+        Part.FUNCTION: frozenset(
+            name
+            for name, function in {**FUNCTIONS, **INTERNAL}.items()
+            if callable(function.rendering) or "spark" in function.rendering
+        ),
+        Part.TYPE: frozenset(kind.value for kind in (*SPARK_TYPES, Kind.SET, Kind.POLYGON, Kind.UNKNOWN)),
+    },
+    notes={
+        Construct(Part.TYPE, "TIMESTAMP"): "the session's time zone must be UTC, since texts are read in it",
+    },
+)
+
+_WRITERS: Mapping[type[Node], Callable[[Any, Context], str]] = {
+    Source: write_source,
+    Select: write_select,
+    Project: write_project,
+    Aggregate: write_aggregate,
+    Join: write_join,
+    Union: write_union,
+    Unfold: write_unfold,
+}
+
+
+def translate(plan: AuthorizedPlan, env: Environment = EMPTY, tables: Mapping[str, str] | None = None) -> str:
+    """One query: a step for each node, then the outputs. Refused, with names, where Spark cannot express the plan.
+
+    `tables` names the streams' tables where these are not called like the streams.
+    """
+    require(plan, ABILITIES)
+    found = sources(plan.root)
+    _check_arrival(found)
+    shapes = find_shapes(plan.root)
+    given = tables or {}
+    quoted = {each.stream: quote_name(given.get(each.stream, each.stream)) for each in found}
+    ctx = Context(env, shapes, find_needs(plan.root, shapes), quoted)
+    prefix = _find_prefix(quoted)
+    steps: list[str] = []
+    for node in walk(plan.root):
+        text = _write(node, ctx)
+        ctx.steps[id(node)] = f"{prefix}{len(steps)}"
+        steps.append(f"{ctx.steps[id(node)]} AS (\n  {text}\n)")
+    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(plan, ctx)
+
+
+def _write(node: Node, ctx: Context) -> str:
+    write = _WRITERS.get(type(node))
+    if write is None:
+        raise TypeError(f"unknown operator {type(node).__name__}")
+    return write(node, ctx)
+
+
+def _find_prefix(tables: Mapping[str, str]) -> str:
+    """A step must not hide a table that a later step reads."""
+    prefix = "s"
+    while any(name.casefold().startswith(f"`{prefix}") for name in tables.values()):
+        prefix += "s"
+    return prefix
+
+
+def result_columns(plan: AuthorizedPlan) -> list[tuple[str, Column]]:
+    """The result's columns in order, under the names that they have there."""
+    found = []
+    for output in plan.outputs:
+        found.append((output.name, output.column))
+        if output.shown is not None:
+            found.append((output.name + duckdb.SHOWN_SUFFIX, output.shown))
+    if plan.label is not None:
+        found.append((GRANT_NAME, plan.label))
+    return [*found, (START_NAME, WINDOW_START), (END_NAME, WINDOW_END)] if plan.windowed else found
+
+
+def _write_outputs(plan: AuthorizedPlan, ctx: Context) -> str:
+    items = [f"i.{ctx.names.of(column)} AS {quote_name(name)}" for name, column in result_columns(plan)]
+    return f"SELECT {list_items(items)} FROM {ctx.read(plan.root)}"
+
+
+def _check_arrival(found: Iterable[Source]) -> None:
+    problems = [
+        Diagnostic(UNSUPPORTED, f"spark: `{source.stream}` has an attribute `{ARRIVAL}`")
+        for source in found
+        if ARRIVAL in (name.casefold() for name, _ in source.attributes)
+    ]
+    if problems:
+        raise DiagnosticError(problems)

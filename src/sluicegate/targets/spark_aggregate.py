@@ -1,0 +1,139 @@
+# Every name and literal in the SQL made here comes out of `spark_text`, quoted.
+# ruff: noqa: S608
+"""Aggregates in Spark's SQL: rows meet the starts of their windows and the values of their keys, then are grouped."""
+
+from __future__ import annotations
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.types import DOUBLE
+from sluicegate.graph.operators import WINDOW_END, WINDOW_START, AggCall, AggFunction, Aggregate
+from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
+from sluicegate.targets.base import UNSUPPORTED
+from sluicegate.targets.duckdb_operators import bounded, released
+from sluicegate.targets.spark_expressions import SparkWriter
+from sluicegate.targets.spark_operators import ORDER, TIME, Context, part_by
+from sluicegate.targets.spark_text import finite, list_items
+
+_START, _PLACE, _COUNT, _LAST, _KEY = "h_start", "h_place", "h_count", "h_last", "h_key"
+
+MOST_WINDOWS = 1_000_000
+"""How many windows of an aggregate a tuple may be in: each is a row, for a while."""
+
+
+def write_aggregate(node: Aggregate, ctx: Context) -> str:
+    writer = ctx.writer(node)
+    keys = [f"{_KEY}{at}" for at in range(len(node.group_by))]
+    items = [ctx.name(f"i.{key}", item.field.column) for key, item in zip(keys, node.group_by, strict=True)]
+    items += [f"i.{ctx.names.of(column)}" for column in node.partition]
+    items += _bounds(node, ctx)
+    items += [ctx.name(_call(call, writer), call.field.column) for call in node.calls]
+    items += ctx.carry(node, _row_time(node), "CAST(array() AS ARRAY<BIGINT>)")
+    grouped = [f"i.{key}" for key in keys] + [f"i.{ctx.names.of(column)}" for column in node.partition]
+    groups = ", ".join([*grouped, f"i.{_START}"])
+    return f"SELECT {list_items(items)} FROM ({_keyed(node, keys, ctx)}) AS i WHERE {_full(node)} GROUP BY {groups}"
+
+
+def _keyed(node: Aggregate, keys: list[str], ctx: Context) -> str:
+    """The windowed rows with the group-by values under names of their own."""
+    windowed = _windowed(node, ctx)
+    if not keys:
+        return windowed
+    writer = ctx.writer(node)
+    values = [
+        f"{writer.write_as(item.expr, item.field.type)} AS {key}"
+        for key, item in zip(keys, node.group_by, strict=True)
+    ]
+    return f"SELECT i.*, {', '.join(values)} FROM ({windowed}) AS i"
+
+
+def _bounds(node: Aggregate, ctx: Context) -> list[str]:
+    if isinstance(node.window, TupleWindow):
+        return []
+    end = f"i.{_START} + {bounded(node.window.size)}"
+    return [
+        ctx.name(f"timestamp_micros({moment})", bound)
+        for moment, bound in ((f"i.{_START}", WINDOW_START), (end, WINDOW_END))
+    ]
+
+
+def _row_time(node: Aggregate) -> str:
+    if isinstance(node.window, TupleWindow):
+        return f"max(i.{_LAST})"
+    return f"i.{_START} + {bounded(node.window.size) - 1}"
+
+
+def _full(node: Aggregate) -> str:
+    if isinstance(node.window, TupleWindow):
+        return f"i.{_START} >= 0 AND i.{_START} <= i.{_COUNT} - {bounded(node.window.size)}"
+    return released(f"i.{_START}", node.window.size)
+
+
+def _windowed(node: Aggregate, ctx: Context) -> str:
+    match node.window:
+        case TimeWindow() as window:
+            starts = _starts(f"i.{TIME}", window)
+            return f"SELECT i.*, {starts} AS {_START} FROM {ctx.read(node.input)} WHERE i.{TIME} IS NOT NULL"
+        case TupleWindow() as window:
+            placed = (
+                f"SELECT i.*, {_starts(f'i.{_PLACE}', window)} AS {_START} FROM ({_numbered(node, ctx)}) AS i"
+            )
+            key = ", ".join([*(f"i.{ctx.names.of(column)}" for column in node.partition), f"i.{_START}"])
+            # the row's event time is the window's last instant, whatever the group
+            return f"SELECT i.*, max(i.{TIME}) OVER (PARTITION BY {key}) AS {_LAST} FROM ({placed}) AS i"
+        case _:
+            raise TypeError(f"unknown window {type(node.window).__name__}")
+
+
+def _starts(place: str, window: Window) -> str:
+    """The starts of all windows that hold the place, from the last one backwards; a place in a gap has none."""
+    size, step = bounded(window.size), bounded(window.step)
+    if size // step > MOST_WINDOWS:
+        message = f"a tuple would be in {size // step} windows at once, spark takes {MOST_WINDOWS}"
+        raise DiagnosticError([Diagnostic(UNSUPPORTED, message, help="slide the window by a larger step")])
+    into = f"pmod({place}, CAST({step} AS BIGINT))"
+    if size == step:
+        return f"{place} - {into}"
+    # Spark fails on a sequence whose end lies on the wrong side
+    down = f"sequence({place} - {into}, {place} - {size - 1}, CAST(-{step} AS BIGINT))"
+    return f"explode(CASE WHEN {into} < {size} THEN {down} END)"
+
+
+def _numbered(node: Aggregate, ctx: Context) -> str:
+    parts = part_by(node.partition, ctx)
+    order = f"i.{ORDER}" if ctx.shapes[id(node.input)].by_arrival else f"i.{TIME}, i.{ORDER}"
+    number = f"CAST(row_number() OVER ({parts}ORDER BY {order}) - 1 AS BIGINT) AS {_PLACE}"
+    count = f"count(*) OVER ({parts.rstrip()}) AS {_COUNT}"
+    return f"SELECT i.*, {number}, {count} FROM {ctx.read(node.input)} WHERE i.{TIME} IS NOT NULL"
+
+
+def _call(call: AggCall, writer: SparkWriter) -> str:
+    if call.arg is None:
+        if call.function is not AggFunction.COUNT:
+            raise TypeError(f"{call.function.value} needs an argument")
+        return "count(*)"
+    if call.function is AggFunction.COUNT_IF:
+        return f"count_if({writer.write_truth(call.arg)})"
+    text = writer.write(call.arg)
+    match call.function:
+        case AggFunction.MIN | AggFunction.MAX | AggFunction.COUNT:
+            return f"{call.function.value.lower()}({text})"
+        case AggFunction.COUNT_DISTINCT:
+            return f"count(DISTINCT {text})"
+        case AggFunction.FIRST:
+            return f"min_by({text}, struct(i.{TIME}, i.{ORDER}))"
+        case AggFunction.LAST:
+            return f"max_by({text}, struct(i.{TIME}, i.{ORDER}))"
+        case AggFunction.SUM:
+            return (
+                finite(f"sum({text})") if call.arg.type == DOUBLE else f"try_cast({_exact(text)} AS BIGINT)"
+            )
+        case AggFunction.AVG:
+            total = f"sum({text})" if call.arg.type == DOUBLE else f"CAST({_exact(text)} AS DOUBLE)"
+            return finite(f"try_divide({total}, CAST(count({text}) AS DOUBLE))")
+        case _:
+            raise TypeError(f"unknown aggregate {call.function}")
+
+
+def _exact(text: str) -> str:
+    """A sum of integers in thirty digits: what leaves 64 bits on the way and comes back is no overflow."""
+    return f"try_sum(CAST({text} AS DECIMAL(20, 0)))"

@@ -1,0 +1,17 @@
+"""Diagnostic codes of running on Spark: here, below `runtime`, so that they can be read without it."""
+
+from __future__ import annotations
+
+SPARK_CODES = {
+    "frame-schema": "a frame that was given for a stream does not have the stream's columns",
+    "frame-streaming": "a streaming frame was given where only a batch frame is served yet",
+    "input-file": "an input file for a stream is missing, unreadable, or neither `.jsonl` nor `.parquet`",
+    "input-stream": "an input was given for a stream that the catalog does not have, or twice for one",
+    "no-java": "Spark needs Java 17, 21 or 25, and none was found that starts",
+    "not-served": "the query reads what this version cannot run yet",
+    "no-spark": "pyspark is not installed",
+    "spark-failed": "Spark could not run the query; what it said stays with the operator",
+    "spark-running": "a Spark session that was made elsewhere already runs in this process",
+    "spark-setting": "a Spark session has a setting under which results would differ or more would be shown",
+    "spark-start": "Spark does not start",
+}

@@ -1,0 +1,122 @@
+"""A folder imports only from those above it; heavy libraries stay where they belong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+
+import pytest
+
+from architecture.project import Module, reached, read_modules
+
+# `errors` and `source` are files and share the first step; the root's own `__init__` stands between service and cli.
+ORDER = [
+    {"errors", "source"},
+    {"expr"},
+    {"graph"},
+    {"policy"},
+    {"language"},
+    {"rewrite"},
+    {"targets"},
+    {"runtime"},
+    {"service"},
+    {"sluicegate", "api"},
+    {"bench"},
+    {"cli"},
+    {"__main__"},
+    {"testing"},
+]
+RANK = {layer: rank for rank, layers in enumerate(ORDER) for layer in layers}
+OPTIONAL = {"duckdb", "hypothesis", "matplotlib", "pyspark"}
+
+MODULES = list(read_modules().values())
+
+
+def _layer_of(name: str) -> str:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
+
+
+def _may_import(importer: str, imported: str) -> bool:
+    if imported == "testing":
+        return importer in {"cli", "testing"}
+    return RANK[imported] <= RANK[importer]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_imports_only_from_layers_above(module: Module) -> None:
+    assert module.layer in RANK, f"`{module.layer}` has no place in the order of layers"
+    own = [name for name in module.imports if name.split(".")[0] == "sluicegate"]
+    wrong = [name for name in own if not _may_import(module.layer, _layer_of(name))]
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_optional_libraries_stay_where_they_belong(module: Module) -> None:
+    everywhere = {name.split(".")[0] for name in module.imports}
+    on_import = {name.split(".")[0] for name in module.early}
+    if module.layer != "runtime":
+        assert "pyspark" not in everywhere
+    if module.layer != "testing":
+        assert not on_import & (OPTIONAL - {"pyspark"})
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    """Only what importing runs: recursion between two modules may be closed inside a function, or for types alone."""
+    modules = read_modules()
+    before = {name: [wanted for wanted in each.early if wanted in modules] for name, each in modules.items()}
+    TopologicalSorter(before).prepare()
+
+
+def _belongs(name: str, root: str) -> bool:
+    """`oracle_joins` and `oracle.joins` are parts of `oracle`."""
+    return name == root or name.startswith((root + ".", root + "_"))
+
+
+@pytest.mark.parametrize(
+    ("name", "forbidden"),
+    [
+        (
+            "sluicegate.testing.oracle",
+            ("sluicegate.rewrite", "sluicegate.targets", "sluicegate.graph.interpret"),
+        ),
+        ("sluicegate.rewrite.verify", ("sluicegate.rewrite.passes",)),
+    ],
+)
+def test_judges_share_no_code_with_what_they_judge(name: str, forbidden: tuple[str, ...]) -> None:
+    """The oracle and the verifying pass would repeat a mistake that they imported."""
+    judges = [
+        module for module in read_modules() if module == name or module.startswith((name + ".", name + "_"))
+    ]
+    shared = {
+        found
+        for judge in judges
+        for found in reached(judge)
+        if any(_belongs(found, root) for root in forbidden)
+    }
+    assert not shared
+
+
+BARE = """
+import importlib, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked}:
+            raise ImportError(f"{{name}} is blocked")
+        return None
+
+sys.meta_path.insert(0, Blocker())
+for name in {names}:
+    importlib.import_module(name)
+"""
+
+
+def test_the_core_works_without_the_optional_libraries() -> None:
+    """Everything but testing, runtime and service, in a process that cannot import the optional libraries."""
+    names = [module.name for module in MODULES if module.layer not in {"testing", "runtime", "service"}]
+    names = [name for name in names if not name.endswith("__main__")]
+    code = BARE.format(blocked=sorted(OPTIONAL), names=names)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
