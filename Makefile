@@ -29,8 +29,8 @@ $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
 test: setup ## Run every test
 	@$(BIN)/pytest $(ARGS)
 
-test-fast: setup ## Run the tests that take no more than a minute together
-	@$(BIN)/pytest -m "not slow" $(ARGS)
+test-fast: setup ## Run the tests that take no more than a minute together, without Spark
+	@$(BIN)/pytest -m "not slow and not spark" $(ARGS)
 
 lint: setup ## Check style, formatting and types
 	@$(BIN)/ruff check .

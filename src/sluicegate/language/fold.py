@@ -127,11 +127,13 @@ def _order(statements: Sequence[Statement]) -> list[Statement]:
     ]
     roles = _order_ready(
         [each for each in plain if isinstance(each, CreateRole)],
-        lambda role, name: any(each.text == name for each in role.inherits),
+        lambda role, names: {each.text for each in role.inherits} & names,
     )
     results = _order_ready(
         [each for each in plain if isinstance(each, CreateStream) and each.query is not None],
-        lambda result, name: result.query is not None and mentions(result.query.text, name),
+        lambda result, names: {
+            name for name in names if result.query is not None and mentions(result.query.text, name)
+        },
     )
     rest = [each for each in plain if not isinstance(each, CreateRole)]
     rest = [each for each in rest if not (isinstance(each, CreateStream) and each.query is not None)]
@@ -161,16 +163,18 @@ def _rank(statement: Statement) -> int:
 _Named = TypeVar("_Named", CreateRole, CreateStream)
 
 
-def _order_ready(waiting: list[_Named], needs: Callable[[_Named, str], bool]) -> list[_Named]:
+def _order_ready(waiting: list[_Named], needs: Callable[[_Named, set[str]], set[str]]) -> list[_Named]:
     """What is needed first; what needs itself in a circle comes last as it is, and is refused when folded."""
+    names = {each.name.text for each in waiting}
+    needed = [(each, needs(each, names) - {each.name.text}) for each in waiting]
     made: list[_Named] = []
-    while waiting:
-        names = {each.name.text for each in waiting}
-        ready = [each for each in waiting if not any(needs(each, name) for name in names - {each.name.text})]
+    while needed:
+        ready = [each for each, others in needed if not others & names]
         if not ready:
-            return made + waiting
+            return made + [each for each, _ in needed]
         made += ready
-        waiting = [each for each in waiting if each not in ready]
+        needed = [(each, others) for each, others in needed if others & names]
+        names = {each.name.text for each, _ in needed}
     return made
 
 

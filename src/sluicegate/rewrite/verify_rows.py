@@ -17,7 +17,7 @@ from sluicegate.rewrite.verify_atoms import Clause, Key, Option, key_of, near_si
 from sluicegate.rewrite.verify_grants import Grants, Piece
 from sluicegate.rewrite.verify_region import Joined, Leaf, Region, Uses, keys_in
 
-MOST_STEPS = 4_000
+MOST_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class World:
 
     def enter(self, option: Option, rest: tuple[Clause, ...] = ()) -> World:
         """In one option of a clause; `rest` are other clauses that are still to be looked at."""
-        return World(self.facts | option.facts, (*option.clauses, *rest), self.nulled | option.nulled)
+        return World(self.facts | option.facts, (*rest, *option.clauses), self.nulled | option.nulled)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Prover:
                 return True
             if not known.clauses:
                 return False
-            clause, rest = known.clauses[0], known.clauses[1:]
+            # The highest selection says most: it speaks of all that was joined below it.
+            clause, rest = known.clauses[-1], known.clauses[:-1]
             return all(covered(known.enter(option, rest)) for option in clause.options)
 
         return covered(World(world.facts, concerned, world.nulled))

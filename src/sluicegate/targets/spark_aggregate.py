@@ -71,12 +71,9 @@ def _full(node: Aggregate) -> str:
 def _windowed(node: Aggregate, ctx: Context) -> str:
     match node.window:
         case TimeWindow() as window:
-            starts = _starts(f"i.{TIME}", window)
-            return f"SELECT i.*, {starts} AS {_START} FROM {ctx.read(node.input)} WHERE i.{TIME} IS NOT NULL"
+            return _spread(ctx.read(node.input), f"i.{TIME}", window, f"i.{TIME} IS NOT NULL")
         case TupleWindow() as window:
-            placed = (
-                f"SELECT i.*, {_starts(f'i.{_PLACE}', window)} AS {_START} FROM ({_numbered(node, ctx)}) AS i"
-            )
+            placed = _spread(f"({_numbered(node, ctx)}) AS i", f"i.{_PLACE}", window, "TRUE")
             key = ", ".join([*(f"i.{ctx.names.of(column)}" for column in node.partition), f"i.{_START}"])
             # the row's event time is the window's last instant, whatever the group
             return f"SELECT i.*, max(i.{TIME}) OVER (PARTITION BY {key}) AS {_LAST} FROM ({placed}) AS i"
@@ -84,18 +81,26 @@ def _windowed(node: Aggregate, ctx: Context) -> str:
             raise TypeError(f"unknown window {type(node.window).__name__}")
 
 
-def _starts(place: str, window: Window) -> str:
-    """The starts of all windows that hold the place, from the last one backwards; a place in a gap has none."""
+def _spread(rows: str, place: str, window: Window, where: str) -> str:
+    """Each row once for every window that holds its place, with the window's start; one in a gap is in none.
+
+    Not by `explode`, as in `spark_operators.write_unfold`.
+    """
     size, step = bounded(window.size), bounded(window.step)
-    if size // step > MOST_WINDOWS:
-        message = f"a tuple would be in {size // step} windows at once, spark takes {MOST_WINDOWS}"
+    most = -(-size // step)
+    if most > MOST_WINDOWS:
+        message = f"a tuple would be in {most} windows at once, spark takes {MOST_WINDOWS}"
         raise DiagnosticError([Diagnostic(UNSUPPORTED, message, help="slide the window by a larger step")])
     into = f"pmod({place}, CAST({step} AS BIGINT))"
-    if size == step:
-        return f"{place} - {into}"
-    # Spark fails on a sequence whose end lies on the wrong side
-    down = f"sequence({place} - {into}, {place} - {size - 1}, CAST(-{step} AS BIGINT))"
-    return f"explode(CASE WHEN {into} < {size} THEN {down} END)"
+    start = f"{place} - {into}"
+    if most == 1:
+        return f"SELECT i.*, {start} AS {_START} FROM {rows} WHERE {where} AND {into} < {size}"
+    # from the last window backwards, as many as hold the place
+    earlier = f"w.id * CAST({step} AS BIGINT)"
+    return (
+        f"SELECT /*+ BROADCAST(w) */ i.*, {start} - {earlier} AS {_START} "
+        f"FROM {rows} CROSS JOIN range(0, {most}, 1, 1) AS w WHERE {where} AND {earlier} < {size} - {into}"
+    )
 
 
 def _numbered(node: Aggregate, ctx: Context) -> str:

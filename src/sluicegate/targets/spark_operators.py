@@ -133,25 +133,32 @@ def _branch(number: int, branch: Node, node: Union, ctx: Context) -> str:
 
 
 def write_unfold(node: Unfold, ctx: Context) -> str:
-    """Every row meets the numbers of the cases that hold for it."""
+    """Every row meets the number of every case; a case's condition decides whether they stay together.
+
+    Not by `explode`: Spark 4.3 notes the columns that it need not keep by position, and when a filter moves below the
+    generator later, the positions no longer fit: the query then fails for a column that is gone.
+    """
     items = [_show(each.column, node, ctx) for each in node.input.fields]
     items += [ctx.name(_is_shown(column, node), shown_field(column).column) for column in node.variable]
-    items += ctx.carry(node, f"i.{TIME}", f"concat(i.{ORDER}, array(CAST(i.{CASE_NUMBER} AS BIGINT)))")
+    items += ctx.carry(node, f"i.{TIME}", f"concat(i.{ORDER}, array(CAST({_number(node)} AS BIGINT)))")
     writer = ctx.writer(node)
-    numbers = ", ".join(
-        f"CASE WHEN {writer.write_truth(case.when)} THEN {number} END"
-        for number, case in enumerate(node.cases)
-    )
-    cases = f"array_compact(array({numbers or 'CAST(NULL AS INT)'}))"
-    return (
-        f"SELECT {list_items(items)} FROM "
-        f"(SELECT i.*, explode({cases}) AS {CASE_NUMBER} FROM {ctx.read(node.input)}) AS i"
-    )
+    start = f"FROM {ctx.read(node.input)}"
+    truths = [writer.write_truth(case.when) for case in node.cases]
+    if len(truths) <= 1:
+        return f"SELECT {list_items(items)} {start} WHERE {(truths or ['FALSE'])[0]}"
+    whens = " ".join(f"WHEN {number} THEN {truth}" for number, truth in enumerate(truths))
+    cases = f"(VALUES {', '.join(f'({number})' for number in range(len(truths)))}) AS n({CASE_NUMBER})"
+    where = f"CASE {_number(node)} {whens} END"
+    return f"SELECT /*+ BROADCAST(n) */ {list_items(items)} {start} CROSS JOIN {cases} WHERE {where}"
+
+
+def _number(node: Unfold) -> str:
+    return f"n.{CASE_NUMBER}" if len(node.cases) > 1 else "0"
 
 
 def _is_shown(column: Column, node: Unfold) -> str:
     numbers = [str(number) for number, case in enumerate(node.cases) if column in case.shown]
-    return f"(i.{CASE_NUMBER} IN ({', '.join(numbers)}))" if numbers else "FALSE"
+    return f"({_number(node)} IN ({', '.join(numbers)}))" if numbers else "FALSE"
 
 
 def _show(column: Column, node: Unfold, ctx: Context) -> str:
