@@ -38,6 +38,7 @@ from sluicegate.policy.roles import juniors
 from sluicegate.source import Span
 
 LINT_CODES: dict[str, str] = {
+    "empty-catalog": "a catalog without streams: every query on it is refused",
     "closed-grant": "a grant allows nothing because something it names is gone or cannot be enforced",
     "contradictory-grant": "no tuple can satisfy the predicate of a grant",
     "empty-during": "DURING of a grant ends before it begins",
@@ -69,6 +70,8 @@ SEARCH_MS = 20
 def lint(catalog: Catalog, spans: Spans | None = None) -> list[Diagnostic]:
     """All warnings, by kind of check, then by name."""
     report = _Report(spans or {})
+    if not catalog.streams:
+        report.add("empty-catalog", "", "", "the catalog has no stream, so that nobody may see anything")
     judge = _Judge()
     held = _held_together(catalog)
     views = [_view(grant) for _, grant in sorted(catalog.grants.items())]
