@@ -60,7 +60,7 @@ def less(left: Expr, right: Expr) -> Expr:
         (Column("order", "x y", INT), '"order"."x y"'),
         (Column("self", "x", INT), '"self".x'),
         (SelfRef("Platoon"), "self.Platoon"),
-        (FactRef("end", (Literal("it's", STRING),)), "\"end\"('it''s')"),
+        (FactRef("end", (Literal("it's", STRING),)), "end('it''s')"),
         (Literal(1.0, DOUBLE), "1.0"),
         (Literal(1e22, DOUBLE), "1e+22"),
         (Literal(-(2**40), BIGINT), "-1099511627776"),

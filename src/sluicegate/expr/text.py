@@ -83,7 +83,9 @@ def _write(expr: Expr) -> tuple[str, int]:
         case SelfRef(name):
             return f"self.{write_name(name)}", _ATOM
         case FactRef(name, args) | Call(name, args):
-            return f"{write_name(name)}({_list(args)})", _ATOM
+            # Before a bracket a keyword is a name: `end('a')`.
+            plain = name.isidentifier() and name.isascii()
+            return f"{name if plain else write_name(name)}({_list(args)})", _ATOM
         case And(args):
             return (
                 _join(" AND ", list(map(_in_and, args)), _AND, "TRUE") if len(args) != 1 else _write(args[0])
