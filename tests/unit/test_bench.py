@@ -131,6 +131,7 @@ def test_works_take_turns() -> None:
     assert {name: len(each) for name, each in times.items()} == {"a": 2, "b": 2}
 
 
+@pytest.mark.slow
 def test_a_quick_run_gives_json_and_plots(tmp_path: Path) -> None:
     result = bench.run(json=True, out=tmp_path, quick=True)
     kept = json.loads((tmp_path / "rewrite.json").read_text(encoding="utf-8"))
