@@ -30,7 +30,7 @@ test: setup ## Run every test
 	@$(BIN)/pytest $(ARGS)
 
 test-fast: setup ## Run the tests that take no more than a minute together, without Spark
-	@$(BIN)/pytest -m "not slow and not spark" $(ARGS)
+	@$(BIN)/pytest -n auto -m "not slow and not spark" $(ARGS)
 
 lint: setup ## Check style, formatting and types
 	@$(BIN)/ruff check .

@@ -238,6 +238,7 @@ def with_root(catalog: Catalog) -> Catalog:
     return replace(catalog, grants=grants, users={**catalog.users, "root": User("root")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 400, 100))
 def test_decisions_hold_on_whole_random_cases(start: int) -> None:
     """Of every kind of query: nothing comes after EMPTY, NR and deny, and all of it after permit."""
