@@ -23,6 +23,7 @@ from sluicegate.graph.operators import (
     UnfoldCase,
     Union,
     shown_field,
+    sources,
     walk,
 )
 from sluicegate.graph.plan import AuthorizedPlan
@@ -42,7 +43,7 @@ def verify(plan: AuthorizedPlan, binder: Binder, root: Node, united: bool) -> No
 
 class _Verifier:
     def __init__(self, binder: Binder, root: Node, united: bool) -> None:
-        self.grants = Grants(binder)
+        self.grants = Grants(binder, (source.stream for source in sources(root)))
         self.atoms = self.grants.atoms
         self.query = Query(root, binder.catalog)
         self.releaser = Releaser(self.grants, self.query, united)

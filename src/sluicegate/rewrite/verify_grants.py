@@ -76,10 +76,16 @@ class Readers:
 class Grants:
     """The principal's grants as pieces, each made once."""
 
-    def __init__(self, binder: Binder) -> None:
+    def __init__(self, binder: Binder, streams: Iterable[str]) -> None:
+        """Those that name one of the streams: whatever else the principal holds says nothing of this plan."""
         self.binder = binder
-        user = binder.user.name
-        self.open = tuple(grant for grant in binder.catalog.grants_to(user) if grant.closed is None)
+        found = {
+            grant.name: grant
+            for stream in sorted(set(streams))
+            for grant in binder.catalog.grants_naming(binder.user.name, stream)
+            if grant.closed is None
+        }
+        self.open = tuple(found.values())
         sizes = {
             len(part.args)
             for grant in self.open
