@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from sluicegate.errors import Diagnostic
 from sluicegate.expr.nodes import TRUE, Expr
 from sluicegate.expr.types import BOOLEAN
@@ -34,7 +36,7 @@ _AFTER_QUERY = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS", ")"})
 _JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL", "SEMI", "ANTI", "ASOF"})
 
 
-class FromParser:
+class FromParser(ABC):
     """What reads FROM; `parse` reads a nested query and is the query parser's."""
 
     def __init__(self, cursor: Cursor) -> None:
@@ -43,8 +45,8 @@ class FromParser:
         self.operators = 0
         self.nesting = 0
 
-    def parse(self, *, nested: bool = False) -> Query:
-        raise NotImplementedError
+    @abstractmethod
+    def parse(self, *, nested: bool = False) -> Query: ...
 
     def refuse(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         """Note what is not read, and read on."""
