@@ -25,13 +25,13 @@ def test_rewritten_queries_give_what_the_model_gives(seed: int) -> None:
 def test_a_wrong_plan_is_noticed() -> None:
     """The comparison can fail: rows of another user's plan are not this user's."""
     seen = 0
-    for number in range(400):
+    for number in range(200):
         case = random_case(Random(number))
         stripped = replace(case, catalog=replace(case.catalog, grants={}))
         if interpret(case, authorize(case)) and not interpret(stripped, authorize(stripped)):
             seen += 1
             assert as_bag(interpret(case, authorize(case))) != as_bag([])
-    assert seen > 50
+    assert seen > 25
 
 
 def _without(case: Case, name: str) -> Case:

@@ -161,6 +161,7 @@ def is_hidden(world: World, witness: Mapping[str, Value], data: Mapping[str, Tup
     return False
 
 
+@pytest.mark.slow
 def test_notices_on_aggregates_are_exact() -> None:
     decided: Counter[str] = Counter()
     many, one = ({"P": spread(universe("P"), copies)} for copies in (3, 1))

@@ -88,6 +88,7 @@ def test_the_place_is_told_where_it_is_known() -> None:
     assert found.message == "grant `read` allows nothing: `Pos` was dropped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grant", "expected"),
     [
