@@ -88,7 +88,6 @@ def test_the_place_is_told_where_it_is_known() -> None:
     assert found.message == "grant `read` allows nothing: `Pos` was dropped"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grant", "expected"),
     [
@@ -234,6 +233,7 @@ def large_catalog(shared: bool) -> Catalog:
     return Catalog(streams=streams, roles=roles, users=users, grants=grants)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True], ids=["spread", "one-role"])
 def test_a_large_catalog(shared: bool) -> None:
     catalog = large_catalog(shared)
