@@ -14,8 +14,8 @@ tuple (R1); a pair has the combinations of its sides' in which a stream on both 
 each join grant on exactly its streams (R2), whose pairs are looked for among all tuples, in windows no shorter than its
 least. A row that nobody's grant shows does not exist.
 
-*Populations.* An aggregate, and a join side that counts tuples, parts rows by shown set and label: each row is in one
-population for every largest shown set it has. Where a stream inside an aggregate meets itself in a join above, the
+*Populations.* A join side that counts tuples counts every row that may be seen there once. An aggregate parts rows by
+shown set and label: each row is in one population for every largest shown set it has. Where a stream inside an aggregate meets itself in a join above, the
 populations are those of each grant. A function whose argument a population does not show is absent, and a population
 without any function gives no row.
 
