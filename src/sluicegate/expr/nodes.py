@@ -133,6 +133,18 @@ class FactRef(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter(Expr):
+    """The n-th constant of a query whose shape others share; only a runtime that joins the constants knows it."""
+
+    index: int
+    of: Type
+
+    @property
+    def type(self) -> Type:
+        return self.of
+
+
+@dataclass(frozen=True, slots=True)
 class Compare(Expr):
     op: Op
     left: Expr

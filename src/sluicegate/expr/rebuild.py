@@ -20,6 +20,7 @@ from sluicegate.expr.nodes import (
     Literal,
     Not,
     Or,
+    Parameter,
     SelfRef,
 )
 
@@ -27,7 +28,7 @@ from sluicegate.expr.nodes import (
 def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The node with `change` applied to each child. An unknown node raises: a new type must be added here."""
     match expr:
-        case Literal() | Column() | SelfRef():
+        case Literal() | Column() | SelfRef() | Parameter():
             return expr
         case FactRef(name, args, of):
             return FactRef(name, tuple(map(change, args)), of)

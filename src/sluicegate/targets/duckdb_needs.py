@@ -15,10 +15,11 @@ class Needs:
     order: bool = False
 
 
-def find_needs(root: Node, shapes: dict[int, Shape]) -> dict[int, Needs]:
-    """By node `id`; what a node must carry for those above it."""
+def find_needs(root: Node, shapes: dict[int, Shape], of_root: Needs | None = None) -> dict[int, Needs]:
+    """By node `id`; what a node must carry for those above it, the root for whoever reads it."""
     nodes = list(walk(root))
     needs = {id(node): Needs() for node in nodes}
+    needs[id(root)] = of_root or Needs()
     for node in reversed(nodes):
         own = needs[id(node)]
         for side, below in enumerate(node.inputs):

@@ -105,18 +105,24 @@ def translate(plan: AuthorizedPlan, env: Environment = EMPTY, tables: Mapping[st
     """
     require(plan, ABILITIES)
     found = sources(plan.root)
-    _check_arrival(found)
+    check_arrival(found)
     shapes = find_shapes(plan.root)
     given = tables or {}
     quoted = {each.stream: quote_name(given.get(each.stream, each.stream)) for each in found}
     ctx = Context(env, shapes, find_needs(plan.root, shapes), quoted)
-    prefix = _find_prefix(quoted)
+    steps = write_steps(plan.root, ctx, quoted.values())
+    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(plan, ctx)
+
+
+def write_steps(root: Node, ctx: Context, tables: Iterable[str]) -> list[str]:
+    """A named query for each node, inputs first; none has the name of a table."""
+    prefix = _find_prefix(tables)
     steps: list[str] = []
-    for node in walk(plan.root):
+    for node in walk(root):
         text = _write(node, ctx)
         ctx.steps[id(node)] = f"{prefix}{len(steps)}"
         steps.append(f"{ctx.steps[id(node)]} AS (\n  {text}\n)")
-    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(plan, ctx)
+    return steps
 
 
 def _write(node: Node, ctx: Context) -> str:
@@ -126,10 +132,10 @@ def _write(node: Node, ctx: Context) -> str:
     return write(node, ctx)
 
 
-def _find_prefix(tables: Mapping[str, str]) -> str:
+def _find_prefix(tables: Iterable[str]) -> str:
     """A step must not hide a table that a later step reads."""
-    prefix = "s"
-    while any(name.casefold().startswith(f"`{prefix}") for name in tables.values()):
+    prefix, names = "s", [name.casefold() for name in tables]
+    while any(name.startswith(f"`{prefix}") for name in names):
         prefix += "s"
     return prefix
 
@@ -148,10 +154,11 @@ def result_columns(plan: AuthorizedPlan) -> list[tuple[str, Column]]:
 
 def _write_outputs(plan: AuthorizedPlan, ctx: Context) -> str:
     items = [f"i.{ctx.names.of(column)} AS {quote_name(name)}" for name, column in result_columns(plan)]
-    return f"SELECT {list_items(items)} FROM {ctx.read(plan.root)}"
+    return f"SELECT {list_items(items)} FROM {ctx.steps[id(plan.root)]} AS i"
 
 
-def _check_arrival(found: Iterable[Source]) -> None:
+def check_arrival(found: Iterable[Source]) -> None:
+    """Refuse a stream with an attribute of the name that the arrival number has."""
     problems = [
         Diagnostic(UNSUPPORTED, f"spark: `{source.stream}` has an attribute `{ARRIVAL}`")
         for source in found

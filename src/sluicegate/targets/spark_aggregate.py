@@ -14,7 +14,8 @@ from sluicegate.targets.spark_expressions import SparkWriter
 from sluicegate.targets.spark_operators import ORDER, TIME, Context, part_by
 from sluicegate.targets.spark_text import finite, list_items
 
-_START, _PLACE, _COUNT, _LAST, _KEY = "h_start", "h_place", "h_count", "h_last", "h_key"
+START, PLACE, COUNT, LAST = "h_start", "h_place", "h_count", "h_last"
+_KEY = "h_key"
 
 MOST_WINDOWS = 1_000_000
 """How many windows of an aggregate a tuple may be in: each is a row, for a while."""
@@ -29,7 +30,8 @@ def write_aggregate(node: Aggregate, ctx: Context) -> str:
     items += [ctx.name(_call(call, writer), call.field.column) for call in node.calls]
     items += ctx.carry(node, _row_time(node), "CAST(array() AS ARRAY<BIGINT>)")
     grouped = [f"i.{key}" for key in keys] + [f"i.{ctx.names.of(column)}" for column in node.partition]
-    groups = ", ".join([*grouped, f"i.{_START}"])
+    grouped += ctx.tags(node)
+    groups = ", ".join([*grouped, f"i.{START}"])
     return f"SELECT {list_items(items)} FROM ({_keyed(node, keys, ctx)}) AS i WHERE {_full(node)} GROUP BY {groups}"
 
 
@@ -49,34 +51,35 @@ def _keyed(node: Aggregate, keys: list[str], ctx: Context) -> str:
 def _bounds(node: Aggregate, ctx: Context) -> list[str]:
     if isinstance(node.window, TupleWindow):
         return []
-    end = f"i.{_START} + {bounded(node.window.size)}"
+    end = f"i.{START} + {bounded(node.window.size)}"
     return [
         ctx.name(f"timestamp_micros({moment})", bound)
-        for moment, bound in ((f"i.{_START}", WINDOW_START), (end, WINDOW_END))
+        for moment, bound in ((f"i.{START}", WINDOW_START), (end, WINDOW_END))
     ]
 
 
 def _row_time(node: Aggregate) -> str:
     if isinstance(node.window, TupleWindow):
-        return f"max(i.{_LAST})"
-    return f"i.{_START} + {bounded(node.window.size) - 1}"
+        return f"max(i.{LAST})"
+    return f"i.{START} + {bounded(node.window.size) - 1}"
 
 
 def _full(node: Aggregate) -> str:
     if isinstance(node.window, TupleWindow):
-        return f"i.{_START} >= 0 AND i.{_START} <= i.{_COUNT} - {bounded(node.window.size)}"
-    return released(f"i.{_START}", node.window.size)
+        return f"i.{START} >= 0 AND i.{START} <= i.{COUNT} - {bounded(node.window.size)}"
+    return released(f"i.{START}", node.window.size)
 
 
 def _windowed(node: Aggregate, ctx: Context) -> str:
     match node.window:
         case TimeWindow() as window:
-            return _spread(ctx.read(node.input), f"i.{TIME}", window, f"i.{TIME} IS NOT NULL")
+            return _spread(ctx.read(node.input, node), f"i.{TIME}", window, f"i.{TIME} IS NOT NULL")
         case TupleWindow() as window:
-            placed = _spread(f"({_numbered(node, ctx)}) AS i", f"i.{_PLACE}", window, "TRUE")
-            key = ", ".join([*(f"i.{ctx.names.of(column)}" for column in node.partition), f"i.{_START}"])
+            placed = _spread(f"({_numbered(node, ctx)}) AS i", f"i.{PLACE}", window, "TRUE")
+            parts = [*(f"i.{ctx.names.of(column)}" for column in node.partition), *ctx.tags(node)]
+            key = ", ".join([*parts, f"i.{START}"])
             # the row's event time is the window's last instant, whatever the group
-            return f"SELECT i.*, max(i.{TIME}) OVER (PARTITION BY {key}) AS {_LAST} FROM ({placed}) AS i"
+            return f"SELECT i.*, max(i.{TIME}) OVER (PARTITION BY {key}) AS {LAST} FROM ({placed}) AS i"
         case _:
             raise TypeError(f"unknown window {type(node.window).__name__}")
 
@@ -94,21 +97,21 @@ def _spread(rows: str, place: str, window: Window, where: str) -> str:
     into = f"pmod({place}, CAST({step} AS BIGINT))"
     start = f"{place} - {into}"
     if most == 1:
-        return f"SELECT i.*, {start} AS {_START} FROM {rows} WHERE {where} AND {into} < {size}"
+        return f"SELECT i.*, {start} AS {START} FROM {rows} WHERE {where} AND {into} < {size}"
     # from the last window backwards, as many as hold the place
     earlier = f"w.id * CAST({step} AS BIGINT)"
     return (
-        f"SELECT /*+ BROADCAST(w) */ i.*, {start} - {earlier} AS {_START} "
+        f"SELECT /*+ BROADCAST(w) */ i.*, {start} - {earlier} AS {START} "
         f"FROM {rows} CROSS JOIN range(0, {most}, 1, 1) AS w WHERE {where} AND {earlier} < {size} - {into}"
     )
 
 
 def _numbered(node: Aggregate, ctx: Context) -> str:
-    parts = part_by(node.partition, ctx)
+    parts = part_by(node.partition, ctx, ctx.tags(node))
     order = f"i.{ORDER}" if ctx.shapes[id(node.input)].by_arrival else f"i.{TIME}, i.{ORDER}"
-    number = f"CAST(row_number() OVER ({parts}ORDER BY {order}) - 1 AS BIGINT) AS {_PLACE}"
-    count = f"count(*) OVER ({parts.rstrip()}) AS {_COUNT}"
-    return f"SELECT i.*, {number}, {count} FROM {ctx.read(node.input)} WHERE i.{TIME} IS NOT NULL"
+    number = f"CAST(row_number() OVER ({parts}ORDER BY {order}) - 1 AS BIGINT) AS {PLACE}"
+    count = f"count(*) OVER ({parts.rstrip()}) AS {COUNT}"
+    return f"SELECT i.*, {number}, {count} FROM {ctx.read(node.input, node)} WHERE i.{TIME} IS NOT NULL"
 
 
 def _call(call: AggCall, writer: SparkWriter) -> str:

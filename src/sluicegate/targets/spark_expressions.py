@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sluicegate.errors import InvariantError
 from sluicegate.expr.functions import builtin
-from sluicegate.expr.nodes import Arith, ArithOp, Call, Cast, Expr, Like, Literal
+from sluicegate.expr.nodes import Arith, ArithOp, Call, Cast, Expr, Like, Literal, Parameter
 from sluicegate.expr.types import TIMESTAMP, Kind, Type
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.targets.duckdb_expressions import ExpressionWriter, bind
@@ -37,6 +37,9 @@ class SparkWriter(ExpressionWriter):
         match expr:
             case Literal():
                 return write_literal(expr)
+            case Parameter(index):
+                # only a plan over subscriptions has these columns; elsewhere the abilities refuse it first
+                return f"i.p{index}"
             case Like(arg, pattern):
                 return write_like(self._write(arg), pattern)
             case Cast(arg, to):

@@ -69,9 +69,17 @@ class Context:
     def pass_on(self, node: Node) -> list[str]:
         return self.carry(node, f"i.{TIME}", f"i.{ORDER}")
 
-    def read(self, node: Node) -> str:
-        """The step of a node, as `i`."""
+    def read(self, node: Node, reader: Node) -> str:
+        """The step of a node, as `i`, with all that the one who reads it needs."""
         return f"{self.steps[id(node)]} AS i"
+
+    def tags(self, node: Node) -> list[str]:
+        """What keeps rows of different queries apart in a step, or in what its node reads; nothing where there is one query."""
+        return []
+
+    def join_tags(self, node: Join) -> list[str]:
+        """What keeps a join from pairing rows of different queries."""
+        return []
 
 
 def write_source(node: Source, ctx: Context) -> str:
@@ -99,7 +107,7 @@ def _input(column: Column) -> str:
 def write_select(node: Select, ctx: Context) -> str:
     items = [f"i.{ctx.names.of(each.column)}" for each in node.fields] + ctx.pass_on(node)
     condition = ctx.writer(node).write_truth(node.predicate)
-    return f"SELECT {list_items(items)} FROM {ctx.read(node.input)} WHERE {condition}"
+    return f"SELECT {list_items(items)} FROM {ctx.read(node.input, node)} WHERE {condition}"
 
 
 def write_project(node: Project, ctx: Context) -> str:
@@ -107,7 +115,7 @@ def write_project(node: Project, ctx: Context) -> str:
     items = [
         ctx.name(writer.write_as(item.expr, item.field.type), item.field.column) for item in node.items
     ] + ctx.pass_on(node)
-    return f"SELECT {list_items(items)} FROM {ctx.read(node.input)}"
+    return f"SELECT {list_items(items)} FROM {ctx.read(node.input, node)}"
 
 
 def write_union(node: Union, ctx: Context) -> str:
@@ -129,7 +137,7 @@ def _branch(number: int, branch: Node, node: Union, ctx: Context) -> str:
         for bound in bounds
     ]
     items += ctx.carry(node, f"i.{TIME}", f"concat(array(CAST({number} AS BIGINT)), i.{ORDER})")
-    return f"SELECT {list_items(items)} FROM {ctx.read(branch)}"
+    return f"SELECT {list_items(items)} FROM {ctx.read(branch, node)}"
 
 
 def write_unfold(node: Unfold, ctx: Context) -> str:
@@ -142,7 +150,7 @@ def write_unfold(node: Unfold, ctx: Context) -> str:
     items += [ctx.name(_is_shown(column, node), shown_field(column).column) for column in node.variable]
     items += ctx.carry(node, f"i.{TIME}", f"concat(i.{ORDER}, array(CAST({_number(node)} AS BIGINT)))")
     writer = ctx.writer(node)
-    start = f"FROM {ctx.read(node.input)}"
+    start = f"FROM {ctx.read(node.input, node)}"
     truths = [writer.write_truth(case.when) for case in node.cases]
     if len(truths) <= 1:
         return f"SELECT {list_items(items)} {start} WHERE {(truths or ['FALSE'])[0]}"
@@ -177,9 +185,9 @@ def write_join(node: Join, ctx: Context) -> str:
     time = f"greatest({', '.join(times)})" if streams else (times or [NO_TIME])[0]
     items += ctx.carry(node, time, f"concat(l.{ORDER}, r.{ORDER})")
     conditions = _alive(node) if streams else [f"{each} IS NOT NULL" for each in times]
-    conditions.append(ctx.writer(node).write_truth(node.predicate))
-    left = _join_side(node.left, node.left_window if streams else None, node.left_partition, ctx)
-    right = _join_side(node.right, node.right_window if streams else None, node.right_partition, ctx)
+    conditions += [*ctx.join_tags(node), ctx.writer(node).write_truth(node.predicate)]
+    left = _join_side(node.left, node.left_window if streams else None, node.left_partition, node, ctx)
+    right = _join_side(node.right, node.right_window if streams else None, node.right_partition, node, ctx)
     return f"SELECT {list_items(items)} FROM {left} AS l JOIN {right} AS r ON {' AND '.join(conditions)}"
 
 
@@ -200,17 +208,19 @@ def _unexpired(this: str, other: str, window: Window | None) -> str:
             raise TypeError(f"unknown window {type(window).__name__}")
 
 
-def _join_side(side: Node, window: Window | None, partition: tuple[Column, ...], ctx: Context) -> str:
+def _join_side(
+    side: Node, window: Window | None, partition: tuple[Column, ...], node: Join, ctx: Context
+) -> str:
     """A side of tuples: each expires when the n-th tuple after it comes, or never."""
     if not isinstance(window, TupleWindow):
         return ctx.steps[id(side)]
     expires = str(LONG_MAX)
     if window.size <= _LARGEST_OFFSET:
-        over = f"{part_by(partition, ctx)}ORDER BY i.{TIME}, i.{ORDER}"
+        over = f"{part_by(partition, ctx, ctx.tags(side))}ORDER BY i.{TIME}, i.{ORDER}"
         expires = f"coalesce(lead(i.{TIME}, {window.size}) OVER ({over}), {expires})"
-    return f"(SELECT i.*, {expires} AS {EXPIRES} FROM {ctx.read(side)} WHERE i.{TIME} IS NOT NULL)"
+    return f"(SELECT i.*, {expires} AS {EXPIRES} FROM {ctx.read(side, node)} WHERE i.{TIME} IS NOT NULL)"
 
 
-def part_by(columns: tuple[Column, ...], ctx: Context) -> str:
-    listed = ", ".join(f"i.{ctx.names.of(column)}" for column in columns)
+def part_by(columns: tuple[Column, ...], ctx: Context, tags: list[str]) -> str:
+    listed = ", ".join([*(f"i.{ctx.names.of(column)}" for column in columns), *tags])
     return f"PARTITION BY {listed} " if listed else ""

@@ -1,0 +1,71 @@
+"""The subscription table of a shape: a row for each of its queries, with the query's constants in typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import Kind, Type
+from sluicegate.expr.values import conform
+from sluicegate.runtime.network.shapes import Constant, Moving
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A query in a tick. `start`: it reads no tuple before it; `since`: its version began; times in microseconds, None: no bound."""
+
+    number: int
+    constants: tuple[Constant, ...]
+    start: int | None = None
+    since: int | None = None
+    after: int | None = None
+    until: int | None = None
+    """Results with an event time in [after, until) are due, where event time decides."""
+    moving: tuple[tuple[str, Value], ...] = ()
+    """What the constants that follow a stream are in this tick; one that is missing is NULL (D3)."""
+
+
+def make_subscriptions(types: Sequence[Type], rows: Iterable[Subscription]) -> pa.Table:
+    """As `targets.spark_live` describes it."""
+    import pyarrow as pa
+
+    found = list(rows)
+    bounds = {"start": "start", "since": "since", "t0": "after", "t1": "until"}
+    columns: dict[str, pa.Array] = {"q": pa.array([each.number for each in found], pa.int64())}
+    for name, attribute in bounds.items():
+        columns[name] = pa.array([getattr(each, attribute) for each in found], pa.int64())
+    for at, of in enumerate(types):
+        values = [_value(each.constants[at], of, dict(each.moving)) for each in found]
+        columns[f"p{at}"] = pa.array(values, _arrow_type(of))
+    return pa.table(columns)
+
+
+def _value(constant: Constant, of: Type, moving: Mapping[str, Value]) -> Value:
+    if isinstance(constant, Moving):
+        return conform(moving.get(constant.attribute), of)
+    return conform(constant.value, of)
+
+
+def _arrow_type(of: Type) -> pa.DataType:
+    import pyarrow as pa
+
+    match of.kind:
+        case Kind.INT:
+            return pa.int32()
+        case Kind.BIGINT | Kind.TIME | Kind.INTERVAL:
+            return pa.int64()
+        case Kind.DOUBLE:
+            return pa.float64()
+        case Kind.STRING:
+            return pa.string()
+        case Kind.TIMESTAMP:
+            return pa.timestamp("us", tz="UTC")
+        case Kind.BOOLEAN:
+            return pa.bool_()
+        case _:
+            raise TypeError(f"a subscription has no column of type {of}")

@@ -1,0 +1,188 @@
+# Every name and literal in the SQL made here comes out of `spark_text`, quoted, or is a number.
+# ruff: noqa: S608
+"""Spark: a shape as one query over the streams' tables and the table of its subscriptions.
+
+The subscription table has a row for each query: `q` (its number), `start`, `since`, `t0`, `t1` (microseconds; NULL: no
+bound) and `p0`, `p1`, … (the shape's parameters). It is joined below the first expression that needs a parameter; from
+there on rows carry `q`, and nothing mixes rows of two queries (R17). Besides `q`, rows carry what R8 and R11 are decided
+by: `h_from`, the least event time of the tuples that a row was made of, and `h_whole`, where the windows that it was
+made of begin, with all that they reach back to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sluicegate.errors import InvariantError
+from sluicegate.expr.evaluate import EMPTY
+from sluicegate.expr.nodes import Parameter
+from sluicegate.expr.nodes import walk as walk_expr
+from sluicegate.expr.values import LONG_MAX
+from sluicegate.graph.operators import Aggregate, Join, Node, Source, sources, walk
+from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.reach import find_reach
+from sluicegate.graph.shape import find_shapes
+from sluicegate.graph.windows import TimeWindow
+from sluicegate.targets import spark
+from sluicegate.targets.base import Abilities, Part, node_expressions, require
+from sluicegate.targets.duckdb_needs import Needs, find_needs
+from sluicegate.targets.spark_aggregate import START
+from sluicegate.targets.spark_operators import NO_TIME, TIME, Context
+from sluicegate.targets.spark_text import quote_name
+
+Q, FROM, WHOLE, CASE = "q", "h_from", "h_whole", "_case"
+_LEAST = f"CAST('{-LONG_MAX}' AS BIGINT)"
+
+ABILITIES = Abilities(
+    target="spark",
+    known={
+        **spark.ABILITIES.known,
+        Part.EXPRESSION: spark.ABILITIES.known[Part.EXPRESSION] | {"Parameter"},
+    },
+    notes={},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Names of tables: of the streams, the subscriptions and, by node `id`, of aggregates whose windows are cut already."""
+
+    streams: Mapping[str, str]
+    subscriptions: str
+    windows: Mapping[int, str] = field(default_factory=dict)
+    by_case: bool = False
+    """Rows of the streams belong to one query each, by the column `_case`: many small runs in one."""
+
+
+@dataclass(frozen=True)
+class LiveContext(Context):
+    """Writes steps whose rows may be tagged."""
+
+    subscriptions: str = ""
+    tagged: frozenset[int] = frozenset()
+    reach: Mapping[int, int] = field(default_factory=dict)
+    by_case: bool = False
+    windows: Mapping[int, str] = field(default_factory=dict)
+
+    def read(self, node: Node, reader: Node) -> str:
+        step = self.steps[id(node)]
+        if isinstance(reader, Join) or id(reader) not in self.tagged:
+            return f"{step} AS i"
+        needed = sorted(_parameters(reader))
+        if id(node) in self.tagged and not needed:
+            return f"{step} AS i"
+        extra = [f"q.p{index}" for index in needed]
+        if id(node) in self.tagged:
+            on = f"i.{Q} = q.{Q}"
+        else:
+            on, extra = "TRUE", [f"q.{Q}", *extra]
+        listed = ", ".join(["i.*", *extra])
+        return f"(SELECT /*+ BROADCAST(q) */ {listed} FROM {step} AS i JOIN {self.subscriptions} AS q ON {on}) AS i"
+
+    def tags(self, node: Node) -> list[str]:
+        return [f"i.{Q}"] if id(node) in self.tagged else []
+
+    def join_tags(self, node: Join) -> list[str]:
+        both = id(node.left) in self.tagged and id(node.right) in self.tagged
+        return [f"l.{Q} = r.{Q}"] if both else []
+
+    def carry(self, node: Node, time: str, order: str) -> list[str]:
+        extents = zip(self._extents(node, time), (FROM, WHOLE), strict=True)
+        return [
+            *super().carry(node, time, order),
+            *(f"{text} AS {name}" for text, name in extents),
+            *self._tag(node),
+        ]
+
+    def _extents(self, node: Node, time: str) -> tuple[str, str]:
+        match node:
+            case Source(event_time=None):
+                return NO_TIME, NO_TIME
+            case Source():
+                # of a tuple without an event time nobody can tell that it came after the start
+                return f"coalesce({time}, {_LEAST})", NO_TIME
+            case Join():
+                return f"least(l.{FROM}, r.{FROM})", f"least(l.{WHOLE}, r.{WHOLE})"
+            case Aggregate(window=TimeWindow()):
+                return NO_TIME, f"i.{START} - {self.reach[id(node.input)]}"
+            case Aggregate():
+                return NO_TIME, NO_TIME
+            case _:
+                return f"i.{FROM}", f"i.{WHOLE}"
+
+    def _tag(self, node: Node) -> list[str]:
+        if id(node) not in self.tagged:
+            return []
+        if isinstance(node, Source):
+            return [f"i.{quote_name(CASE)} AS {Q}"]
+        if isinstance(node, Join):
+            side = "l" if id(node.left) in self.tagged else "r"
+            return [f"{side}.{Q} AS {Q}"]
+        return [f"i.{Q} AS {Q}"]
+
+
+def translate_live(shape: AuthorizedPlan, tables: Tables, *, by_time: bool) -> str:
+    """The query; its columns are `q` and those of `targets.spark`. `by_time`: only rows with an event time in [t0, t1)."""
+    require(shape, ABILITIES)
+    _check_joins(shape.root)
+    found = sources(shape.root)
+    spark.check_arrival(found)
+    shapes = find_shapes(shape.root)
+    needs = find_needs(shape.root, shapes, Needs(time=by_time))
+    quoted = {each.stream: quote_name(tables.streams[each.stream]) for each in found}
+    ctx = LiveContext(
+        EMPTY,
+        shapes,
+        needs,
+        quoted,
+        subscriptions=quote_name(tables.subscriptions),
+        tagged=find_tagged(shape.root, tables.by_case),
+        reach=find_reach(shape.root),
+        by_case=tables.by_case,
+        windows={at: quote_name(name) for at, name in tables.windows.items()},
+    )
+    steps = spark.write_steps(shape.root, ctx, [*quoted.values(), ctx.subscriptions])
+    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(shape, ctx, by_time)
+
+
+def find_tagged(root: Node, by_case: bool = False) -> frozenset[int]:
+    """The nodes whose rows belong to one query, by `id`."""
+    tagged: set[int] = set()
+    for node in walk(root):
+        own = by_case if isinstance(node, Source) else bool(_parameters(node))
+        if own or any(id(each) in tagged for each in node.inputs):
+            tagged.add(id(node))
+    return frozenset(tagged)
+
+
+def _parameters(node: Node) -> frozenset[int]:
+    return frozenset(
+        each.index
+        for expr in node_expressions(node)
+        for each in walk_expr(expr)
+        if isinstance(each, Parameter)
+    )
+
+
+def _check_joins(root: Node) -> None:
+    if any(isinstance(node, Join) and _parameters(node) for node in walk(root)):
+        raise InvariantError("a parameter in a join's predicate was not moved above it")
+
+
+def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool) -> str:
+    columns = [column for _, column in spark.result_columns(shape)]
+    items = [f"i.{ctx.names.of(column)} AS o{at}" for at, column in enumerate(columns)]
+    where = [
+        f"(q.start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= q.start)",
+        f"(q.since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= q.since)",
+    ]
+    if id(shape.root) in ctx.tagged:
+        where.insert(0, f"i.{Q} = q.{Q}")
+    if by_time:
+        where.append(f"i.{TIME} >= q.t0 AND i.{TIME} < q.t1")
+    listed = ", ".join([f"q.{Q} AS {Q}", *items])
+    return (
+        f"SELECT /*+ BROADCAST(q) */ {listed} FROM {ctx.steps[id(shape.root)]} AS i "
+        f"JOIN {ctx.subscriptions} AS q ON {' AND '.join(where)}"
+    )
