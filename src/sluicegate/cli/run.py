@@ -1,4 +1,4 @@
-"""`sluicegate run`: an authorized query on Spark, over files that are replayed in order."""
+"""`sluicegate run`: an authorized query on Spark, over files that are replayed in order, or over the live sources."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sluicegate.api import Authorized, Gate
 from sluicegate.cli.console import Console
 from sluicegate.cli.inputs import UsageError, add_json, add_request, open_gate, read_query_text, recover
+from sluicegate.cli.run_live import follow_live
 from sluicegate.cli.tables import draw_rows, present_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
@@ -36,18 +37,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", dest="inputs", metavar="STREAM=FILE", action="append", default=[], help=told
     )
+    kept = "without files: keep what is read and delivered in this folder, and go on there in a later run"
+    parser.add_argument("--state", metavar="DIR", type=Path, help=kept)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Nothing is written before all of the answer is there."""
+    """Over files nothing is written before all of the answer is there; live sources are followed."""
     paths = read_inputs(args.inputs)
     gate = open_gate(args.catalog)
-    allowed = gate.authorize(args.user, read_query_text(args.query))
-    if not paths:
-        raise UsageError("live sources are not served yet: give files with --input STREAM=FILE")
-    _check_streams(gate, paths)
-    allowed.check_start()
+    query = read_query_text(args.query)
+    allowed = gate.authorize(args.user, query)
+    if paths and args.state is not None:
+        raise UsageError("--state is for live sources, not for files")
+    if paths:
+        _check_streams(gate, paths)
+        allowed.check_start()
     for notice in allowed.notices:
         console.complain(f"{notice.code}: {notice.message}")
     if allowed.plan is None:
@@ -55,6 +60,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UsageError(f"`run` needs the package {missing[0]}: pip install 'sluicegate[spark]'")
+    if not paths:
+        text = query if isinstance(query, str) else query.text
+        return follow_live(gate, allowed, text, args.state, console, args.json)
     rows = _run_over(gate, allowed, _load(gate, paths, console))
     if rows is None:
         # what Spark says may hold values that the user must not see (I2)

@@ -27,12 +27,12 @@ def write_aggregate(node: Aggregate, ctx: Context) -> str:
     items = [ctx.name(f"i.{key}", item.field.column) for key, item in zip(keys, node.group_by, strict=True)]
     items += [f"i.{ctx.names.of(column)}" for column in node.partition]
     items += _bounds(node, ctx)
-    items += [ctx.name(_call(call, writer), call.field.column) for call in node.calls]
+    items += [ctx.name(write_call(call, writer), call.field.column) for call in node.calls]
     items += ctx.carry(node, _row_time(node), "CAST(array() AS ARRAY<BIGINT>)")
     grouped = [f"i.{key}" for key in keys] + [f"i.{ctx.names.of(column)}" for column in node.partition]
     grouped += ctx.tags(node)
     groups = ", ".join([*grouped, f"i.{START}"])
-    return f"SELECT {list_items(items)} FROM ({_keyed(node, keys, ctx)}) AS i WHERE {_full(node)} GROUP BY {groups}"
+    return f"SELECT {list_items(items)} FROM ({_keyed(node, keys, ctx)}) AS i WHERE {_full(node, ctx)} GROUP BY {groups}"
 
 
 def _keyed(node: Aggregate, keys: list[str], ctx: Context) -> str:
@@ -64,8 +64,10 @@ def _row_time(node: Aggregate) -> str:
     return f"i.{START} + {bounded(node.window.size) - 1}"
 
 
-def _full(node: Aggregate) -> str:
+def _full(node: Aggregate, ctx: Context) -> str:
     if isinstance(node.window, TupleWindow):
+        if ctx.cut(node) is not None:
+            return "TRUE"
         return f"i.{START} >= 0 AND i.{START} <= i.{COUNT} - {bounded(node.window.size)}"
     return released(f"i.{START}", node.window.size)
 
@@ -75,7 +77,11 @@ def _windowed(node: Aggregate, ctx: Context) -> str:
         case TimeWindow() as window:
             return _spread(ctx.read(node.input, node), f"i.{TIME}", window, f"i.{TIME} IS NOT NULL")
         case TupleWindow() as window:
-            placed = _spread(f"({_numbered(node, ctx)}) AS i", f"i.{PLACE}", window, "TRUE")
+            cut = ctx.cut(node)
+            if cut is None:
+                placed = _spread(f"({_numbered(node, ctx)}) AS i", f"i.{PLACE}", window, "TRUE")
+            else:
+                placed = f"SELECT i.*, {cut} AS {START} FROM {ctx.read(node.input, node)}"
             parts = [*(f"i.{ctx.names.of(column)}" for column in node.partition), *ctx.tags(node)]
             key = ", ".join([*parts, f"i.{START}"])
             # the row's event time is the window's last instant, whatever the group
@@ -114,7 +120,8 @@ def _numbered(node: Aggregate, ctx: Context) -> str:
     return f"SELECT i.*, {number}, {count} FROM {ctx.read(node.input, node)} WHERE i.{TIME} IS NOT NULL"
 
 
-def _call(call: AggCall, writer: SparkWriter) -> str:
+def write_call(call: AggCall, writer: SparkWriter) -> str:
+    """The value of an aggregate over the rows `i`."""
     if call.arg is None:
         if call.function is not AggFunction.COUNT:
             raise TypeError(f"{call.function.value} needs an argument")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 SPARK_CODES = {
     "frame-schema": "a frame that was given for a stream does not have the stream's columns",
-    "frame-streaming": "a streaming frame was given where only a batch frame is served yet",
     "input-file": "an input file for a stream is missing, unreadable, or neither `.jsonl` nor `.parquet`",
     "input-stream": "an input was given for a stream that the catalog does not have, or twice for one",
     "no-java": "Spark needs Java 17, 21 or 25, and none was found that starts",

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 from sluicegate.errors import InvariantError
 from sluicegate.expr.evaluate import EMPTY
-from sluicegate.expr.nodes import Parameter
+from sluicegate.expr.nodes import Column, Parameter
 from sluicegate.expr.nodes import walk as walk_expr
+from sluicegate.expr.types import BIGINT
 from sluicegate.expr.values import LONG_MAX
 from sluicegate.graph.operators import Aggregate, Join, Node, Source, sources, walk
 from sluicegate.graph.plan import AuthorizedPlan
@@ -28,10 +29,13 @@ from sluicegate.targets import spark
 from sluicegate.targets.base import Abilities, Part, node_expressions, require
 from sluicegate.targets.duckdb_needs import Needs, find_needs
 from sluicegate.targets.spark_aggregate import START
-from sluicegate.targets.spark_operators import NO_TIME, TIME, Context
+from sluicegate.targets.spark_operators import NO_TIME, ORDER, TIME, Context
 from sluicegate.targets.spark_text import quote_name
 
 Q, FROM, WHOLE, CASE = "q", "h_from", "h_whole", "_case"
+CUT = "#cut"
+CUT_START = Column(CUT, "start", BIGINT)
+"""A source of this name holds rows whose windows of tuples were cut already; one of its columns is the window's start."""
 _LEAST = f"CAST('{-LONG_MAX}' AS BIGINT)"
 
 ABILITIES = Abilities(
@@ -46,11 +50,10 @@ ABILITIES = Abilities(
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Names of tables: of the streams, the subscriptions and, by node `id`, of aggregates whose windows are cut already."""
+    """Names of tables: of the streams, by name, and of the subscriptions."""
 
     streams: Mapping[str, str]
     subscriptions: str
-    windows: Mapping[int, str] = field(default_factory=dict)
     by_case: bool = False
     """Rows of the streams belong to one query each, by the column `_case`: many small runs in one."""
 
@@ -62,14 +65,12 @@ class LiveContext(Context):
     subscriptions: str = ""
     tagged: frozenset[int] = frozenset()
     reach: Mapping[int, int] = field(default_factory=dict)
-    by_case: bool = False
-    windows: Mapping[int, str] = field(default_factory=dict)
 
     def read(self, node: Node, reader: Node) -> str:
         step = self.steps[id(node)]
         if isinstance(reader, Join) or id(reader) not in self.tagged:
             return f"{step} AS i"
-        needed = sorted(_parameters(reader))
+        needed = sorted(find_parameters(reader))
         if id(node) in self.tagged and not needed:
             return f"{step} AS i"
         extra = [f"q.p{index}" for index in needed]
@@ -82,6 +83,13 @@ class LiveContext(Context):
 
     def tags(self, node: Node) -> list[str]:
         return [f"i.{Q}"] if id(node) in self.tagged else []
+
+    def cut(self, node: Aggregate) -> str | None:
+        return (
+            f"i.{self.names.of(CUT_START)}"
+            if CUT_START in (each.column for each in node.input.fields)
+            else None
+        )
 
     def join_tags(self, node: Join) -> list[str]:
         both = id(node.left) in self.tagged and id(node.right) in self.tagged
@@ -122,14 +130,19 @@ class LiveContext(Context):
         return [f"i.{Q} AS {Q}"]
 
 
-def translate_live(shape: AuthorizedPlan, tables: Tables, *, by_time: bool) -> str:
-    """The query; its columns are `q` and those of `targets.spark`. `by_time`: only rows with an event time in [t0, t1)."""
+def translate_live(
+    shape: AuthorizedPlan, tables: Tables, *, by_time: bool = False, with_order: bool = False
+) -> str:
+    """The query; its columns are `q` and those of `targets.spark`, called `o0`, `o1`, ….
+
+    `by_time`: only rows with an event time in [t0, t1); `with_order`: rows have `h_time` and `h_order` too.
+    """
     require(shape, ABILITIES)
     _check_joins(shape.root)
     found = sources(shape.root)
     spark.check_arrival(found)
     shapes = find_shapes(shape.root)
-    needs = find_needs(shape.root, shapes, Needs(time=by_time))
+    needs = find_needs(shape.root, shapes, Needs(by_time or with_order, with_order))
     quoted = {each.stream: quote_name(tables.streams[each.stream]) for each in found}
     ctx = LiveContext(
         EMPTY,
@@ -139,24 +152,23 @@ def translate_live(shape: AuthorizedPlan, tables: Tables, *, by_time: bool) -> s
         subscriptions=quote_name(tables.subscriptions),
         tagged=find_tagged(shape.root, tables.by_case),
         reach=find_reach(shape.root),
-        by_case=tables.by_case,
-        windows={at: quote_name(name) for at, name in tables.windows.items()},
     )
     steps = spark.write_steps(shape.root, ctx, [*quoted.values(), ctx.subscriptions])
-    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(shape, ctx, by_time)
+    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(shape, ctx, by_time, with_order)
 
 
 def find_tagged(root: Node, by_case: bool = False) -> frozenset[int]:
     """The nodes whose rows belong to one query, by `id`."""
     tagged: set[int] = set()
     for node in walk(root):
-        own = by_case if isinstance(node, Source) else bool(_parameters(node))
+        own = by_case if isinstance(node, Source) else bool(find_parameters(node))
         if own or any(id(each) in tagged for each in node.inputs):
             tagged.add(id(node))
     return frozenset(tagged)
 
 
-def _parameters(node: Node) -> frozenset[int]:
+def find_parameters(node: Node) -> frozenset[int]:
+    """The parameters that a node's own expressions use."""
     return frozenset(
         each.index
         for expr in node_expressions(node)
@@ -166,13 +178,15 @@ def _parameters(node: Node) -> frozenset[int]:
 
 
 def _check_joins(root: Node) -> None:
-    if any(isinstance(node, Join) and _parameters(node) for node in walk(root)):
+    if any(isinstance(node, Join) and find_parameters(node) for node in walk(root)):
         raise InvariantError("a parameter in a join's predicate was not moved above it")
 
 
-def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool) -> str:
+def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool, with_order: bool) -> str:
     columns = [column for _, column in spark.result_columns(shape)]
     items = [f"i.{ctx.names.of(column)} AS o{at}" for at, column in enumerate(columns)]
+    if with_order:
+        items += [f"i.{TIME}", f"i.{ORDER}"]
     where = [
         f"(q.start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= q.start)",
         f"(q.since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= q.since)",

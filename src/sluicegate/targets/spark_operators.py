@@ -14,6 +14,7 @@ from sluicegate.expr.values import LONG_MAX, TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import (
     WINDOW_END,
     WINDOW_START,
+    Aggregate,
     Join,
     Node,
     Project,
@@ -76,6 +77,10 @@ class Context:
     def tags(self, node: Node) -> list[str]:
         """What keeps rows of different queries apart in a step, or in what its node reads; nothing where there is one query."""
         return []
+
+    def cut(self, node: Aggregate) -> str | None:
+        """Where the windows of tuples below an aggregate were cut already: the start of the row's window."""
+        return None
 
     def join_tags(self, node: Join) -> list[str]:
         """What keeps a join from pairing rows of different queries."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sluicegate.expr.nodes import TRUE, Column, Expr, Parameter, conjoin, conjuncts
+from sluicegate.expr.nodes import TRUE, Column, Expr, Parameter, columns, conjoin, conjuncts
 from sluicegate.expr.nodes import walk as walk_expr
 from sluicegate.expr.rebuild import substitute
 from sluicegate.graph.operators import (
+    WINDOW_END,
+    WINDOW_START,
     Aggregate,
     Item,
     Join,
@@ -138,7 +140,7 @@ def _lift(node: Node) -> Node:
 
 
 def _peel(node: Node) -> _Side:
-    """Only what hides a parameter is taken off."""
+    """Only what hides a parameter is taken off, and nothing that needs the bounds of windows, which end at the join."""
     items = tuple(Item(each, each.column) for each in node.fields)
     side, inner = _Side(node, TRUE, items), node
     predicate: Expr = TRUE
@@ -149,10 +151,17 @@ def _peel(node: Node) -> _Side:
             items = tuple(Item(each.field, substitute(each.expr, mapping)) for each in items)
         else:
             predicate = conjoin(inner.predicate, predicate)
+        if _needs_bounds(predicate, items):
+            return side
         if find_parameters(inner):
             side = _Side(inner.input, predicate, items)
         inner = inner.input
     return side
+
+
+def _needs_bounds(predicate: Expr, items: tuple[Item, ...]) -> bool:
+    exprs = [predicate, *(each.expr for each in items if each.field.qualifier != WINDOW_START.qualifier)]
+    return any(each in (WINDOW_START, WINDOW_END) for expr in exprs for each in columns(expr))
 
 
 def is_lifted(plan: AuthorizedPlan) -> bool:

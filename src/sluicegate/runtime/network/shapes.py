@@ -8,6 +8,7 @@ units of time, and the literals that a query computes with in its output.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -68,6 +69,8 @@ class Shaped:
     shape: AuthorizedPlan
     types: tuple[Type, ...]
     constants: tuple[Constant, ...]
+    key: str
+    """Equal for equal shapes, and short."""
 
 
 def find_shape(plan: AuthorizedPlan, env: Environment, moving: Mapping[str, Type] | None = None) -> Shaped:
@@ -82,7 +85,9 @@ def find_shape(plan: AuthorizedPlan, env: Environment, moving: Mapping[str, Type
         for at, each in enumerate(plan.outputs)
     )
     shape = AuthorizedPlan(root.node, outputs, plan.label and root.of(plan.label))
-    return Shaped(settle_plan(shape), tuple(abstract.types), tuple(abstract.constants))
+    settled, types = settle_plan(shape), tuple(abstract.types)
+    key = hashlib.sha256(repr((settled, types)).encode()).hexdigest()[:32]
+    return Shaped(settled, types, tuple(abstract.constants), key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,115 @@
+"""`sluicegate run` without files: follow the live sources of a catalog, until they end or somebody stops it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sluicegate.api import Authorized, Gate
+from sluicegate.cli.console import Console
+from sluicegate.cli.tables import draw_rows, present_rows
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.nodes import Value
+
+if TYPE_CHECKING:
+    from sluicegate.runtime.engine import Engine
+    from sluicegate.runtime.gate.events import Event
+
+_WAIT = 0.5
+_FAULT = 3
+
+
+def follow_live(
+    gate: Gate, allowed: Authorized, query: str, state: Path | None, console: Console, as_json: bool
+) -> int:
+    """Rows as they come; with a state folder, a later run goes on behind the last row that was written."""
+    from sluicegate.runtime.engine import Engine
+    from sluicegate.runtime.session import make_session
+
+    with ExitStack() as stack:
+        folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluicegate-run-")))
+        spark = make_session(log_level="OFF")
+        stack.callback(spark.stop)
+        engine = Engine(spark, gate.catalog, folder)
+        stack.callback(engine.stop)
+        handle = _find_handle(engine, allowed.user, query)
+        engine.start()
+        try:
+            return _Follower(engine, handle, allowed, console, as_json).run()
+        except KeyboardInterrupt:
+            return 0
+
+
+def _find_handle(engine: Engine, user: str, query: str) -> str:
+    """The query of an earlier run with the same state folder, or a new one."""
+    for each in engine.running:
+        if (each.user, each.query) == (user, query):
+            return each.handle
+    return engine.register(user, query)
+
+
+class _Follower:
+    """Writes a query's events; an acknowledged row is never written again."""
+
+    def __init__(
+        self, engine: Engine, handle: str, allowed: Authorized, console: Console, as_json: bool
+    ) -> None:
+        self._engine, self._handle, self._allowed = engine, handle, allowed
+        self._console, self._as_json = console, as_json
+        self._rows, self._told, self._taken = 0, 0.0, False
+
+    def run(self) -> int:
+        gate = self._engine.gate
+        cursor = gate.acked(self._handle)
+        while True:
+            # asked first: what was due then has been committed when the read after it finds nothing
+            ended = self._engine.ended
+            cursor = gate.deliver(self._handle, cursor, self._take, wait=0.0 if ended else _WAIT)
+            gate.ack(self._handle, cursor)
+            self._tell()
+            if self._engine.feeds.failures:
+                return self._fail(min(self._engine.feeds.failures.values()))
+            if self._engine.failure:
+                return self._fail("Spark could not run the query; nothing was let through")
+            if ended and not self._taken:
+                return 0
+
+    def _take(self, events: list[Event]) -> None:
+        from sluicegate.runtime.gate.events import Gap, Rows, Withdrawn
+
+        self._taken = bool(events)
+        for event in events:
+            match event:
+                case Rows():
+                    self._write(event.rows)
+                case Gap(first, last):
+                    self._console.complain(f"gap: the results of ticks {first} to {last} are lost")
+                case Withdrawn(reason):
+                    raise DiagnosticError([Diagnostic("withdrawn", reason)])
+                case _:
+                    raise DiagnosticError([Diagnostic("withdrawn", "the query has ended")])
+
+    def _write(self, rows: list[dict[str, Value]]) -> None:
+        shown = present_rows(self._allowed.plan, rows)
+        self._rows += len(shown)
+        if not self._as_json:
+            self._console.write(draw_rows(self._console, shown))
+        for row in shown if self._as_json else ():
+            self._console.write_exact(json.dumps(row))
+        self._console.out.flush()
+
+    def _tell(self) -> None:
+        """Progress, where somebody looks, and of the user's own rows alone (R9)."""
+        if sys.stderr.isatty() and time.monotonic() - self._told > 1:
+            self._told = time.monotonic()
+            self._console.err.write(f"\r{self._rows} rows so far; Ctrl-C ends it\r")
+            self._console.err.flush()
+
+    def _fail(self, message: str) -> int:
+        self._console.complain(Diagnostic("spark-failed", message).render())
+        return _FAULT

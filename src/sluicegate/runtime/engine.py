@@ -1,0 +1,364 @@
+"""The engine: a catalog, the feeds of its streams, the queries that run over them, and the gate that they deliver through.
+
+engine = Engine(spark, catalog, folder)
+engine.start()
+handle = engine.register("paul", "SELECT SID FROM Health")
+for event in engine.gate.follow(handle): ...
+engine.apply(changed_catalog)     # when it has returned, nothing is handed over that the new version denies (R10)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.nodes import Value
+from sluicegate.language.query_syntax import Start, StartAt
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.ledger import Refused
+from sluicegate.policy.model import Follow
+from sluicegate.runtime.feeds import Feeds
+from sluicegate.runtime.gate.gate import Gate
+from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.network.authorize import Allowed, authorize
+from sluicegate.runtime.network.carried_store import CarriedStore
+from sluicegate.runtime.network.evaluate import Evaluator
+from sluicegate.runtime.network.follow import Followed
+from sluicegate.runtime.network.network import MOST_SHAPES, Network, read_positions
+from sluicegate.runtime.network.places import Mark, Place, find_place
+from sluicegate.runtime.network.running import Recorded, Records, Running
+from sluicegate.runtime.upkeep import cut_logs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LOGGER = logging.getLogger(__name__)
+_PAUSE = 1.0
+_COMMIT_AFTER = 5.0
+
+
+class Engine:
+    """Runs queries until `stop`. What `folder` holds survives: after a restart the queries go on where they were.
+
+    `frames` are raw streaming frames to read instead of the feeds that the catalog names.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: Catalog,
+        folder: Path,
+        *,
+        frames: Mapping[str, DataFrame] | None = None,
+        trigger: str = "200 milliseconds",
+        keep: int = 600_000_000,
+        most_shapes: int = MOST_SHAPES,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.catalog, self._spark, self._keep = catalog, spark, keep
+        self.gate = Gate(folder / "gate")
+        self.ledger = Ledger(folder / "ledger")
+        self.feeds = Feeds(spark, folder / "feeds", frames or {}, trigger, self._wake)
+        self._records = Records(folder / "queries")
+        evaluator = Evaluator(spark, self.feeds.logs)
+        store = CarriedStore(folder / "windows")
+        self.network = Network(evaluator, self.feeds.logs, self.gate, store, most_shapes=most_shapes)
+        self._running: dict[str, Running] = {}
+        self._followed: dict[tuple[str, str], Followed] = {}
+        self._changes, self._turn = threading.RLock(), threading.RLock()
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._committed = time.monotonic()
+        self.failure: str | None = None
+        self._resume()
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        with self.gate.lock:
+            return tuple(self._running.values())
+
+    @property
+    def ended(self) -> bool:
+        """Whether every feed has come to its end, and every query with it."""
+        finished = bool(self.feeds.logs) and self.feeds.finished
+        places = [(each.place, find_place(self.feeds.logs, each.allowed.streams)) for each in self.running]
+        return finished and all(place == end for place, end in places)
+
+    def register(self, user: str, query: str, handle: str | None = None) -> str:
+        """Start a query; its handle. Raises `DiagnosticError` where the user may not have it, or it cannot run."""
+        with self._changes:
+            allowed = authorize(self.catalog, user, query)
+            name = handle or uuid4().hex
+            self.network.admit_shape(allowed.shaped)
+            logs = self.feeds.open(self.catalog, self._streams(allowed))
+            self._admit(self.catalog, user, name, allowed)
+            start, since, place = self._begin(allowed, allowed.start)
+            with self.gate.lock:
+                number = self.gate.open(name, 1, allowed.layout)
+                running = Running(name, number, user, query, 1, allowed, start, since, place)
+                self._records.save(running)
+                self._running[name] = running
+            self.feeds.start(logs)
+            self._wake()
+            return name
+
+    def remove(self, handle: str) -> None:
+        """End a query; its readers are told."""
+        with self._changes, self.gate.lock:
+            if handle not in self._running:
+                raise DiagnosticError([Diagnostic("unknown-handle", f"there is no query `{handle}`")])
+            self._forget(handle)
+            self.gate.close(handle)
+
+    def apply(self, catalog: Catalog) -> dict[str, str]:
+        """Put a version of the catalog in force; the queries that were withdrawn, with the reasons (R10–R12)."""
+        with self._changes:
+            if any(
+                catalog.streams.get(name) != stream
+                for name, stream in self.catalog.streams.items()
+                if name in self.feeds.logs
+            ):
+                _LOGGER.debug("a stream that is being read was declared anew")
+            decided = {handle: self._judge(catalog, each) for handle, each in self._running.items()}
+            withdrawn: dict[str, str] = {}
+            with self.gate.lock:
+                self.catalog = catalog
+                for handle, decision in decided.items():
+                    if isinstance(decision, str):
+                        withdrawn[handle] = decision
+                        self._forget(handle)
+                        self.gate.withdraw(handle, decision)
+                    elif decision.mark != self._running[handle].allowed.mark:
+                        self._change(self._running[handle], decision)
+            self.network.retire_shapes(each.allowed.shaped.key for each in self._running.values())
+            self._wake()
+            return withdrawn
+
+    def _judge(self, catalog: Catalog, query: Running) -> Allowed | str:
+        """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""
+        try:
+            if any(
+                catalog.streams.get(name) != self.catalog.streams[name]
+                for name in self._streams(query.allowed)
+            ):
+                return "a stream that the query reads was declared anew"
+            allowed = authorize(catalog, query.user, query.query)
+            if allowed.mark != query.allowed.mark:
+                self.network.admit_shape(allowed.shaped)
+                self._release(query)
+                self._admit(catalog, query.user, query.handle, allowed)
+                self.feeds.open(catalog, self._streams(allowed))
+            return allowed
+        except DiagnosticError as error:
+            return "; ".join(each.message for each in error.diagnostics)
+        except Exception:
+            _LOGGER.exception("a query could not be judged anew")
+            return "the query could not be judged under the new version"
+
+    def _change(self, query: Running, allowed: Allowed) -> None:
+        """Under the lock: a new version from where the query is (R11)."""
+        place = _extend(query.place, find_place(self.feeds.logs, self._sources(allowed)))
+        changed = replace(
+            query, version=query.version + 1, allowed=allowed, since=self._now(allowed), place=place
+        )
+        self._running[query.handle] = changed
+        self._records.save(changed)
+        self.gate.change(query.handle, changed.version, allowed.layout)
+
+    def _forget(self, handle: str) -> None:
+        query = self._running.pop(handle)
+        self._records.remove(handle)
+        self._release(query)
+        self.network.retire_shapes(each.allowed.shaped.key for each in self._running.values())
+
+    def _release(self, query: Running) -> None:
+        """What the query was given stays on record, up to the event time that it has read."""
+        last = max(self._greatest(query.allowed), default=None)
+        self.ledger.close(query.user, query.allowed.releases, last, query.handle)
+
+    def _admit(self, catalog: Catalog, user: str, handle: str, allowed: Allowed) -> None:
+        if not allowed.releases:
+            return
+        if allowed.start is not Start.LATEST and any(each.counts_tuples for each in allowed.releases):
+            message = "windows of tuples under an aggregate grant begin where the count is: START AT LATEST"
+            raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+        answer = self.ledger.admit(user, allowed.releases, catalog.grants, handle)
+        if isinstance(answer, Refused):
+            raise DiagnosticError([Diagnostic(answer.code, answer.message)])
+
+    def _begin(self, allowed: Allowed, start: StartAt) -> tuple[int | None, int | None, Place]:
+        """Start, since and place of a query that begins now."""
+        names = self._sources(allowed)
+        logs = self.feeds.logs
+        forgotten = [each for name in names if (each := logs[name].forgotten) is not None]
+        whole = max(forgotten) + 1 if forgotten else None
+        if start is Start.LATEST:
+            known = self._greatest(allowed)
+            return min(known) + 1 if known else None, self._now(allowed), find_place(logs, names)
+        place = tuple((name, Mark(logs[name].begin, None)) for name in sorted(names))
+        if start is Start.EARLIEST:
+            return None, whole, place
+        return start, max(start, whole or start), place
+
+    def _now(self, allowed: Allowed) -> int | None:
+        """The instant after the greatest event time that came in: windows that begin before it are open or over."""
+        known = self._greatest(allowed)
+        return max(known) + 1 if known else None
+
+    def _greatest(self, allowed: Allowed) -> list[int]:
+        found = (self.feeds.logs[name].greatest for name in self._sources(allowed))
+        return [each for each in found if each is not None]
+
+    def _sources(self, allowed: Allowed) -> tuple[str, ...]:
+        return allowed.streams
+
+    def _streams(self, allowed: Allowed) -> tuple[str, ...]:
+        """All that must be read: also what profile attributes follow."""
+        followed = () if allowed.follow is None else (allowed.follow.stream,)
+        return tuple(sorted({*allowed.streams, *followed}))
+
+    def _resume(self) -> None:
+        """Queries of before go on under the version of the catalog that is in force now (bypass 26)."""
+        last = self.gate.last()
+        places = read_positions(last[1]) if last is not None else {}
+        for recorded in list(self._records.load()):
+            self._take_up(recorded, places)
+        if self._running:
+            self.feeds.start(self.feeds.logs)
+
+    def _take_up(self, recorded: Recorded, places: Mapping[int, Place]) -> None:
+        try:
+            allowed = authorize(self.catalog, recorded.user, recorded.query)
+            self.network.admit_shape(allowed.shaped)
+            self.feeds.open(self.catalog, self._streams(allowed))
+            if allowed.mark != recorded.mark:
+                self._admit(self.catalog, recorded.user, recorded.handle, allowed)
+        except DiagnosticError as error:
+            reason = "; ".join(each.message for each in error.diagnostics)
+            self.gate.withdraw(recorded.handle, reason)
+            self._records.remove(recorded.handle)
+            return
+        same = allowed.mark == recorded.mark
+        version = recorded.version if same else recorded.version + 1
+        number = self.gate.open(recorded.handle, version, allowed.layout)
+        place = _later(recorded.place, places.get(number))
+        place = _extend(place, find_place(self.feeds.logs, self._sources(allowed)))
+        since = recorded.since if same else self._now(allowed)
+        running = Running(
+            recorded.handle,
+            number,
+            recorded.user,
+            recorded.query,
+            version,
+            allowed,
+            recorded.start,
+            since,
+            place,
+        )
+        self._running[recorded.handle] = running
+        self._records.save(running)
+
+    def tick(self) -> bool:
+        """Take every query on as far as its sources reach; whether anything moved. `start` does this by itself."""
+        with self._turn:
+            self._review()
+            due = time.monotonic() - self._committed > _COMMIT_AFTER
+            committed, moved = self.network.tick(
+                lambda: list(self._running.values()), self._moving, force=due
+            )
+            with self.gate.lock:
+                for query, place in moved:
+                    now = self._running.get(query.handle)
+                    if now is not None and now.version == query.version and now.place == query.place:
+                        self._running[query.handle] = replace(now, place=place)
+            if committed is not None:
+                self._committed = time.monotonic()
+                cut_logs(self.feeds.logs, self.running, self.network.find_reach, self._keep)
+            return bool(moved)
+
+    def _review(self) -> None:
+        """Rows that lie unread under an older version: those that the new one gives too are served (R10)."""
+        for query in self.running:
+            for each in self.gate.pending(query.handle):
+                passed = self.network.history.get(each.tick, {}).get(query.number)
+                found = None if passed is None else self.network.repeat(query, passed, self._moving)
+                if found is None:
+                    self.gate.drop_pending(query.handle)
+                    break
+                self.gate.review(query.handle, each.tick, query.version, found)
+
+    def _moving(self, query: Running) -> tuple[tuple[str, Value], ...]:
+        """What the attributes that follow a stream are now (D3)."""
+        follow = query.allowed.follow
+        user = self.catalog.users.get(query.user)
+        key = user.attribute(follow.on) if user is not None and follow is not None else None
+        if follow is None or key is None:
+            return ()
+        return self._follow(follow).find(key.value, follow)
+
+    def _follow(self, follow: Follow) -> Followed:
+        log = self.feeds.logs[follow.stream]
+        followed = self._followed.setdefault(
+            (follow.stream, follow.on), Followed(self._spark, log, follow.on)
+        )
+        users = [each for each in self.catalog.users.values() if each.follow == follow]
+        keys = {value.value for each in users if (value := each.attribute(follow.on)) is not None}
+        followed.advance(log.end, keys - {None})
+        return followed
+
+    def _wake(self) -> None:
+        self._news.set()
+
+    def start(self) -> None:
+        """Tick by itself whenever something comes in."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name="sluicegate-network", daemon=True)
+            self._thread.start()
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            self._news.wait(_PAUSE)
+            self._news.clear()
+            try:
+                while not self._stopping.is_set() and self.tick():
+                    pass
+            except Exception:
+                # Spark's text may carry values: it goes to the operator's log, the reason to nobody else
+                _LOGGER.exception("a tick failed; it is tried again")
+                self.failure = "a tick failed"
+                self._stopping.wait(_PAUSE)
+            else:
+                self.failure = None
+
+    def stop(self) -> None:
+        """Stop reading and delivering; everything is on disk."""
+        self._stopping.set()
+        self._wake()
+        if self._thread is not None:
+            self._thread.join()
+        self.feeds.stop()
+        self.network.close()
+        self.gate.shut()
+        self.ledger.shut()
+
+
+def _extend(place: Place, now: Place) -> Place:
+    """The place, with the streams that a new version reads besides, from now on, and without those that it does not."""
+    known = dict(place)
+    return tuple((name, known.get(name, mark)) for name, mark in now)
+
+
+def _later(one: Place, other: Place | None) -> Place:
+    """The one that is further on."""
+    if other is None or dict(one).keys() != dict(other).keys():
+        return one
+    ends = [(mark.end, dict(other)[name].end) for name, mark in one]
+    return one if all(mine >= theirs for mine, theirs in ends) else other

@@ -1,0 +1,56 @@
+"""From the rows of a source to checked rows, in Spark's own expressions.
+
+A row that does not fit its stream has NULL for every attribute, and in `_problem` why, never with a value; `_raw` then has
+the beginning of what came in, for the stream's owner. What fits is what `runtime.inputs` takes from files, so that a live
+run gives the rows of a batch run (I4).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.codes import refuse_feed
+from sluicegate.runtime.feed.decode_columns import read_columns
+from sluicegate.runtime.feed.decode_lines import TEXT_COLUMN, read_lines
+from sluicegate.runtime.feed.misfits import PROBLEM, RAW
+from sluicegate.targets.duckdb_operators import ARRIVAL
+from sluicegate.targets.spark_text import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["PROBLEM", "RAW", "TEXT_COLUMN", "Layout", "decode"]
+
+LONGEST_RAW = 4096
+_RESERVED = frozenset({ARRIVAL, "_late", PROBLEM, RAW, "_serial"})
+
+
+class Layout(Enum):
+    """How a source has its tuples: an attribute a column, typed or as text, or an object of JSON a row."""
+
+    COLUMNS = "columns"
+    TEXTS = "texts"
+    JSON = "json"
+
+
+def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
+    """The stream's attributes, `_problem`, `_raw`; blank lines are left out. Frames may be streaming ones."""
+    names = [name for name, _ in stream.attributes]
+    for name in sorted(_RESERVED & set(names)):
+        raise refuse_feed(
+            "feed-schema", f"the attribute `{name}` of `{stream.name}` has a name that feeds use"
+        )
+    match layout:
+        case Layout.COLUMNS | Layout.TEXTS:
+            found = read_columns(frame, stream, layout is Layout.TEXTS)
+        case Layout.JSON:
+            found = read_lines(frame, stream)
+    fine = f"{PROBLEM} IS NULL"
+    return found.selectExpr(
+        *(f"CASE WHEN {fine} THEN a{at} END AS {quote_name(name)}" for at, name in enumerate(names)),
+        PROBLEM,
+        # whole characters, of at most four bytes
+        f"CASE WHEN NOT {fine} THEN left(raw, {LONGEST_RAW // 4}) END AS {RAW}",
+    )

@@ -1,0 +1,136 @@
+"""One streaming query for one stream: what comes in is decoded, numbered and appended to the stream's log."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sluicegate.errors import DiagnosticError
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.codes import refuse_feed
+from sluicegate.runtime.feed.decode import decode
+from sluicegate.runtime.feed.open_feed import Feed, find_layout, open_feed
+from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.write_batch import write_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+AVAILABLE_NOW = "available now"
+_LOGGER = logging.getLogger(__name__)
+
+
+class Ingest:
+    """Brings a stream's rows into its log under `folder`, from `start` until `stop` or, where the input is bounded, its end.
+
+    `frame` is a raw streaming frame to read instead of the feed that the catalog names. `on_batch` is called from a thread of
+    the feed's after each batch that was appended, and after the end.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        stream: Stream,
+        folder: Path,
+        trigger: str = "200 milliseconds",
+        frame: DataFrame | None = None,
+        on_batch: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.stream = stream
+        self.log = SourceLog(log_folder(folder, stream), stream)
+        self._spark, self._trigger, self._on_batch = spark, trigger, on_batch
+        self._feed = Feed(frame, find_layout(frame, stream), False) if frame is not None else None
+        self._query: StreamingQuery | None = None
+        self._stopping, self._taking = threading.Event(), threading.Lock()
+        self._failed: DiagnosticError | None = None
+        self._watcher: threading.Thread | None = None
+
+    def start(self) -> None:
+        """From where the log ends, also after a failure. A bounded input that has ended before is not read again."""
+        if self.log.finished or (self._watcher is not None and self._watcher.is_alive()):
+            return
+        self._failed = None
+        self._stopping.clear()
+        checkpoint = self.log.folder / "checkpoint"
+        if self.log.end and not checkpoint.exists():
+            # batch numbers would begin anew, and be taken for batches that are complete
+            raise refuse_feed("feed-log", f"the log of `{self.stream.name}` has lost its checkpoint")
+        feed = self._feed or open_feed(self._spark, self.stream)
+        bounded = feed.bounded or self._trigger == AVAILABLE_NOW
+        rows = decode(feed.frame, self.stream, feed.layout)
+        writer = rows.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
+        writer = (
+            writer.trigger(availableNow=True) if bounded else writer.trigger(processingTime=self._trigger)
+        )
+        try:
+            self._query = writer.start()
+        except Exception as error:
+            _LOGGER.debug("the feed of %s does not start", self.stream.name, exc_info=error)
+            raise refuse_feed("feed-failed", f"the feed of `{self.stream.name}` does not start") from None
+        self._watcher = threading.Thread(target=self._watch, args=(self._query, bounded), daemon=True)
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """After it has returned, nothing is appended any more."""
+        self._stopping.set()
+        if self._query is not None:
+            self._query.stop()
+        with self._taking:
+            pass
+        if self._watcher is not None:
+            self._watcher.join()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether the feed has come to its end, or failed, before the seconds are over."""
+        if self._watcher is None:
+            return self.log.finished
+        self._watcher.join(timeout)
+        return not self._watcher.is_alive()
+
+    @property
+    def failure(self) -> str | None:
+        """Why the feed has stopped by itself, in our words."""
+        return None if self._failed is None else self._failed.diagnostics[0].message
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        if self.log.is_complete(number):
+            return
+        try:
+            with self._taking:
+                if self._stopping.is_set():
+                    raise InterruptedError
+                self.log.commit(write_batch(self.log, frame, number))
+        except Exception as error:  # noqa: BLE001 — Spark's text may carry values
+            self._fail(error)
+            # Spark, and whoever it tells, learns no more than that
+            raise RuntimeError("the batch was not taken") from None
+        self._tell()
+
+    def _watch(self, query: StreamingQuery, bounded: bool) -> None:
+        """Wait for the query's end; only an end that nobody asked for, without a failure, ends the log."""
+        try:
+            query.awaitTermination()
+            if bounded and not self._stopping.is_set():
+                self.log.finish()
+        except Exception as error:  # noqa: BLE001 — Spark's text may carry values
+            self._fail(error)
+        self._tell()
+
+    def _tell(self) -> None:
+        """A fault of a listener is not one of the feed."""
+        try:
+            self._on_batch()
+        except Exception as error:
+            _LOGGER.warning("a listener of the feed of %s has failed", self.stream.name, exc_info=error)
+
+    def _fail(self, error: Exception) -> None:
+        """The first reason is kept: those after it follow from it, and after `stop` there is none."""
+        if self._failed is not None or self._stopping.is_set():
+            return
+        _LOGGER.debug("the feed of %s has stopped", self.stream.name, exc_info=error)
+        message = f"the feed of `{self.stream.name}` has stopped by itself"
+        self._failed = error if isinstance(error, DiagnosticError) else refuse_feed("feed-failed", message)

@@ -1,0 +1,13 @@
+"""What the layouts of a source share: names of columns, and how a value that does not fit is told."""
+
+from __future__ import annotations
+
+from sluicegate.expr.types import Type
+from sluicegate.targets.spark_text import quote_text
+
+PROBLEM, RAW = "_problem", "_raw"
+
+
+def write_misfit(name: str, of: Type) -> str:
+    """Why a row is malformed, as SQL text; never with a value."""
+    return quote_text(f"`{name}` is not a {of}")

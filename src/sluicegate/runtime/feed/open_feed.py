@@ -1,0 +1,99 @@
+"""A streaming frame for a stream, by the format and the options that its declaration names.
+
+Both are data: they are handed to Spark's reader as they are, and no part of them is read as code.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sluicegate.errors import DiagnosticError
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.codes import refuse_feed
+from sluicegate.runtime.feed.decode import TEXT_COLUMN, Layout
+from sluicegate.runtime.feed.decode_columns import CORRUPT
+from sluicegate.runtime.feed.replay import REPLAY, ReplaySource, is_text, replay_options
+from sluicegate.targets.spark_text import quote_name, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_LOGGER = logging.getLogger(__name__)
+_LINES = frozenset({"kafka", "socket", "text", "json"})
+"""Formats whose rows are a text each; a file of JSON is read by lines, and decoded by us."""
+_OWN_SCHEMA = frozenset({"parquet", "orc", "avro"})
+"""Formats of files that say themselves what is in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A raw streaming frame, how its rows hold tuples, and whether it ends."""
+
+    frame: DataFrame
+    layout: Layout
+    bounded: bool
+
+
+def open_feed(spark: SparkSession, stream: Stream) -> Feed:
+    """The feed of a stream; one that cannot be opened is a diagnostic, without Spark's own words."""
+    if stream.format is None:
+        help_ = "declare it with `FROM format OPTIONS (…)`"
+        raise refuse_feed("no-feed", f"the stream `{stream.name}` has no `FROM`, so nothing feeds it", help_)
+    try:
+        return _open(spark, stream, stream.format)
+    except DiagnosticError:
+        raise
+    except Exception as error:
+        _LOGGER.debug("the feed of %s cannot be opened", stream.name, exc_info=error)
+        message = f"the feed of `{stream.name}` cannot be opened as `{stream.format}` with its options"
+        raise refuse_feed("feed-format", message) from None
+
+
+def _open(spark: SparkSession, stream: Stream, format_: str) -> Feed:
+    if format_ == "replay":
+        options = replay_options(stream)
+        _register_replay(spark)
+        frame = spark.readStream.format(REPLAY).options(**options).load()
+        return Feed(frame, Layout.JSON if is_text(options["path"]) else Layout.COLUMNS, True)
+    reader = spark.readStream.format("text" if format_ == "json" else format_)
+    for name, value in stream.options:
+        reader = reader.option(name, value)
+    if format_ in ("json", "text"):
+        # as files are read elsewhere: only this ends a line
+        reader = reader.option("lineSep", "\n")
+    if format_ in _OWN_SCHEMA:
+        reader = reader.schema(_find_schema(spark, stream, format_))
+    if format_ == "csv":
+        # as texts, so that what is no number is told and not taken for NULL
+        texts = [f"{quote_name(name)} STRING" for name in (*(name for name, _ in stream.attributes), CORRUPT)]
+        reader = reader.schema(", ".join(texts)).option("columnNameOfCorruptRecord", CORRUPT)
+        return Feed(reader.option("mode", "PERMISSIVE").load(), Layout.TEXTS, False)
+    frame = reader.load()
+    return Feed(frame, Layout.JSON if format_ in _LINES else find_layout(frame, stream), False)
+
+
+def _find_schema(spark: SparkSession, stream: Stream, format_: str) -> StructType | str:
+    """The schema of the files that are there, so that a missing column is told; before any, the declared one."""
+    try:
+        return spark.read.format(format_).options(**dict(stream.options)).load().schema
+    except Exception as error:
+        _LOGGER.debug("the files of %s say no schema", stream.name, exc_info=error)
+        return ", ".join(f"{quote_name(name)} {spark_type(of)}" for name, of in stream.attributes)
+
+
+def find_layout(frame: DataFrame, stream: Stream) -> Layout:
+    """Rows with a column `value` of text or bytes are JSON, unless the stream has an attribute of that name itself."""
+    found = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
+    is_line = found.get(TEXT_COLUMN) in ("string", "binary") and stream.type_of(TEXT_COLUMN) is None
+    return Layout.JSON if is_line else Layout.COLUMNS
+
+
+def _register_replay(spark: SparkSession) -> None:
+    if (spark.sparkContext.master or "").startswith("local"):
+        # Spark's workers must find this package: the interpreter that runs now does
+        spark.sparkContext.pythonExec = sys.executable
+    spark.dataSource.register(ReplaySource)

@@ -1,0 +1,62 @@
+"""The feeds of an engine: a log for each stream that somebody reads, and the query that fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sluicegate.policy.catalog import Catalog
+from sluicegate.runtime.feed.ingest import Ingest
+from sluicegate.runtime.feed.source_log import SourceLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Feeds:
+    """Opened when the first query reads a stream; each source is read once, whoever reads its log."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        frames: Mapping[str, DataFrame],
+        trigger: str,
+        on_batch: Callable[[], None],
+    ) -> None:
+        self._spark, self._folder, self._frames = spark, folder, frames
+        self._trigger, self._on_batch = trigger, on_batch
+        self._ingests: dict[str, Ingest] = {}
+        self.logs: dict[str, SourceLog] = {}
+
+    def open(self, catalog: Catalog, streams: Iterable[str]) -> tuple[str, ...]:
+        """Logs for the streams; those that were not open yet."""
+        opened = []
+        for name in streams:
+            if name not in self._ingests:
+                stream = catalog.streams[name]
+                self._ingests[name] = Ingest(
+                    self._spark, stream, self._folder, self._trigger, self._frames.get(name), self._on_batch
+                )
+                self.logs[name] = self._ingests[name].log
+                opened.append(name)
+        return tuple(opened)
+
+    def start(self, streams: Iterable[str]) -> None:
+        for name in streams:
+            self._ingests[name].start()
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The streams whose feed has stopped by itself, and why."""
+        return {name: each.failure for name, each in self._ingests.items() if each.failure is not None}
+
+    @property
+    def finished(self) -> bool:
+        """Whether every feed has come to its end."""
+        return all(log.finished for log in self.logs.values())
+
+    def stop(self) -> None:
+        for each in self._ingests.values():
+            each.stop()

@@ -1,0 +1,155 @@
+"""The gate's files: private to the operator, complete or absent.
+
+A tick is one file: an Arrow stream for each shape's rows, then a footer with the index, the positions and what was dropped.
+The footer is written last and checked by its sum; the rename from the temporary name is the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.runtime.gate.events import Committed
+from sluicegate.runtime.gate.grouping import Slice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEMPORARY = ".part"
+_TAIL = struct.Struct(">QI8s")
+_MAGIC = b"SLGTICK1"
+
+
+@dataclass(frozen=True, slots=True)
+class TickFile:
+    """A complete tick as it lies on disk; tables are mapped, and read when touched."""
+
+    path: Path
+    committed: Committed
+    positions: dict[str, Any]
+    index: dict[int, Slice]
+    parts: tuple[tuple[int, int], ...]
+    size: int
+    _tables: dict[int, pa.Table] = field(default_factory=dict)
+
+    def read_slice(self, found: Slice) -> pa.Table:
+        if found.part not in self._tables:
+            self._tables[found.part] = _map_stream(self.path, *self.parts[found.part])
+        return self._tables[found.part].slice(found.start, found.count)
+
+
+def make_private(folder: Path) -> None:
+    """Results lie here unfiltered by anybody's question: the folder is the operator's alone."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise refuse_log(f"the folder `{folder}` cannot be made private: {error.strerror}") from error
+
+
+def create_private(path: Path) -> IO[bytes]:
+    """A new file that only the operator reads, whatever the process's mask."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+
+
+def sync_file(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    found = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(found)
+    finally:
+        os.close(found)
+
+
+def publish(file: IO[bytes], temporary: Path, path: Path) -> None:
+    """Give a written file its name, for good."""
+    sync_file(file)
+    file.close()
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def write_stream(file: IO[bytes], table: pa.Table) -> tuple[int, int]:
+    """Append a table; where it begins and how long it is."""
+    import pyarrow as pa
+
+    start = file.tell()
+    with pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    return start, file.tell() - start
+
+
+def write_footer(
+    file: IO[bytes],
+    committed: Committed,
+    positions: Mapping[str, Any],
+    index: Mapping[int, Slice],
+    parts: list[tuple[int, int]],
+) -> None:
+    footer = {
+        "tick": committed.tick,
+        "stale": sorted(committed.stale),
+        "ended": sorted(committed.ended),
+        "positions": positions,
+        "index": [[number, *asdict(found).values()] for number, found in index.items()],
+        "parts": parts,
+    }
+    text = json.dumps(footer).encode("utf-8")
+    file.write(text + _TAIL.pack(len(text), zlib.crc32(text), _MAGIC))
+
+
+def read_tick(path: Path) -> TickFile:
+    """A tick's footer; FileNotFoundError where the log was cut meanwhile, `gate-log` where the file is damaged."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        footer = _read_footer(file, size)
+    if footer is None:
+        raise refuse_log(f"`{path.name}` is damaged")
+    return TickFile(
+        path,
+        Committed(footer["tick"], frozenset(footer["stale"]), frozenset(footer["ended"]), replayed=True),
+        footer["positions"],
+        {number: Slice(*rest) for number, *rest in footer["index"]},
+        tuple((start, length) for start, length in footer["parts"]),
+        size,
+    )
+
+
+def _read_footer(file: IO[bytes], size: int) -> dict[str, Any] | None:
+    if size < _TAIL.size:
+        return None
+    file.seek(size - _TAIL.size)
+    length, check, magic = _TAIL.unpack(file.read(_TAIL.size))
+    if magic != _MAGIC or length > size - _TAIL.size:
+        return None
+    file.seek(size - _TAIL.size - length)
+    text = file.read(length)
+    return dict(json.loads(text)) if zlib.crc32(text) == check else None
+
+
+def _map_stream(path: Path, start: int, length: int) -> pa.Table:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        source.seek(start)
+        return pa.ipc.open_stream(source.read_buffer(length)).read_all()
+
+
+def read_stream(path: Path) -> pa.Table:
+    """A whole file that is one Arrow stream."""
+    return _map_stream(path, 0, path.stat().st_size)
+
+
+def refuse_log(message: str) -> DiagnosticError:
+    return DiagnosticError([Diagnostic("gate-log", message)])

@@ -1,0 +1,86 @@
+"""What a user may have of a query under a catalog, ready to run: shape and constants, or the reason why not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.types import Type
+from sluicegate.graph.operators import sources
+from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.language.query_syntax import StartAt
+from sluicegate.language.resolve import read_query
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.environment import environment
+from sluicegate.policy.ledger import Entry
+from sluicegate.policy.model import Follow, User
+from sluicegate.rewrite.notices import Decision, Notice, judge
+from sluicegate.rewrite.pipeline import rewrite
+from sluicegate.rewrite.releases import find_releases
+from sluicegate.runtime.batch import check_served
+from sluicegate.runtime.gate.layout import Layout, find_layout
+from sluicegate.runtime.network.shapes import Shaped, find_shape
+
+ENGINE_CODES = {
+    "denied": "no grant lets the user see what the query reads",
+    "nothing-to-run": "grants apply, but nothing of the query can come back",
+    "too-many-shapes": "as many different shapes of queries run as may",
+    "unknown-handle": "there is no running query of this name",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """A query as the user may have it now. `mark` is equal when nothing about it has changed (R11)."""
+
+    shaped: Shaped
+    layout: Layout
+    notices: tuple[Notice, ...]
+    start: StartAt
+    releases: tuple[Entry, ...]
+    follow: Follow | None
+    mark: str
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return tuple(sorted({each.stream for each in sources(self.shaped.shape.root)}))
+
+
+def authorize(catalog: Catalog, user: str, query: str) -> Allowed:
+    """Raises `DiagnosticError` with the reason where the user may have nothing, or it cannot be run."""
+    asked = read_query(query, catalog)
+    known = catalog.users.get(user)
+    draft = rewrite(catalog, known or User(user), asked.root, asked.united)
+    judged = judge(draft)
+    if judged.decision is Decision.DENY:
+        raise _refuse("denied", judged.notices, "no grant applies")
+    plan = draft.plan
+    if plan is None:
+        raise _refuse("nothing-to-run", judged.notices, "nothing of what the query asks for can come back")
+    check_served(plan, catalog.streams)
+    follow = known.follow if known is not None else None
+    shaped = find_shape(plan, environment(catalog, user), _moving(catalog, follow))
+    releases = find_releases(draft, user, None)
+    return Allowed(
+        shaped, find_layout(plan), judged.notices, asked.start, releases, follow, _mark(plan, shaped)
+    )
+
+
+def _moving(catalog: Catalog, follow: Follow | None) -> Mapping[str, Type]:
+    """Attributes that follow a stream, with their types there; of one that the stream lacks nothing is known (R7)."""
+    stream = catalog.streams.get(follow.stream) if follow else None
+    if follow is None or stream is None:
+        return {}
+    return {name: of for name in follow.attributes if (of := stream.type_of(name)) is not None}
+
+
+def _mark(plan: AuthorizedPlan, shaped: Shaped) -> str:
+    text = repr((shaped.shape, shaped.constants, [each.name for each in plan.outputs]))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _refuse(code: str, notices: tuple[Notice, ...], otherwise: str) -> DiagnosticError:
+    messages = [each.message for each in notices] or [otherwise]
+    return DiagnosticError([Diagnostic(code, each) for each in messages])

@@ -1,0 +1,62 @@
+"""What tuple windows carry from tick to tick, on disk: written before the tick's commit, valid only with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from sluicegate.runtime.network.tuple_windows import Carried, Count
+
+_COUNTS = b"counts"
+
+
+class CarriedStore:
+    """Files `<unit>/<tick>.arrow`: the open windows' rows, with the counts beside the schema."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = folder
+
+    def save(self, unit: str, tick: int, carried: Carried) -> None:
+        import pyarrow as pa
+
+        folder = self._folder / unit
+        folder.mkdir(exist_ok=True, mode=0o700)
+        rows = carried.rows if carried.rows is not None else pa.table({})
+        counts = [[list(key), each.rows, each.whole_from] for key, each in carried.counts.items()]
+        meta = {_COUNTS: json.dumps([counts, carried.rows is not None]).encode()}
+        temporary = folder / "new.tmp"
+        with temporary.open("wb") as file:
+            temporary.chmod(0o600)
+            with pa.ipc.new_file(file, rows.schema.with_metadata(meta)) as writer:
+                writer.write_table(rows)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(folder / f"{tick:012d}.arrow")
+        for path in sorted(folder.glob("*.arrow"))[:-2]:
+            path.unlink(missing_ok=True)
+
+    def load(self, unit: str, last: int) -> Carried:
+        """As it was at the commit of the tick; what a tick that was never committed left is removed."""
+        import pyarrow as pa
+
+        folder = self._folder / unit
+        kept: Path | None = None
+        for path in sorted(folder.glob("*.arrow")) if folder.exists() else ():
+            if int(path.stem) <= last:
+                kept = path
+            else:
+                path.unlink()
+        if kept is None:
+            return Carried()
+        with pa.ipc.open_file(kept) as reader:
+            found: list[Any] = json.loads(reader.schema.metadata[_COUNTS])
+            rows = reader.read_all().replace_schema_metadata(None) if found[1] else None
+        return Carried({tuple(key): Count(count, whole) for key, count, whole in found[0]}, rows)
+
+    def remove(self, unit: str) -> None:
+        folder = self._folder / unit
+        for path in folder.glob("*") if folder.exists() else ():
+            path.unlink(missing_ok=True)

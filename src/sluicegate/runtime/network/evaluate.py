@@ -1,0 +1,215 @@
+"""A unit's results between two places in the source logs, for all its queries in one Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sluicegate.expr.types import Type
+from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
+from sluicegate.graph.operators import sources
+from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.runtime.feed.log_batch import LATE, LogBatch
+from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.frames import arrow_schema
+from sluicegate.runtime.network.deltas import Rows, find_deltas, name_rows
+from sluicegate.runtime.network.places import Place, find_time
+from sluicegate.runtime.network.subscriptions import Subscription, make_subscriptions
+from sluicegate.runtime.network.tuple_windows import PLACE, TIME, Carried, cut_windows
+from sluicegate.runtime.network.units import TupleCut, Unit
+from sluicegate.targets.duckdb_operators import ARRIVAL
+from sluicegate.targets.spark_live import CASE, CUT, Tables, translate_live
+from sluicegate.targets.spark_text import quote_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+SHARE_FROM = 8
+"""From so many queries on, a join that all may share runs once, before the subscriptions."""
+_BEGINNING = -(1 << 62)
+
+
+class Evaluator:
+    """Runs units over the logs. Several threads may use one."""
+
+    def __init__(self, spark: SparkSession, logs: Mapping[str, SourceLog]) -> None:
+        self._spark, self._logs = spark, logs
+
+    def run(
+        self,
+        unit: Unit,
+        types: Sequence[Type],
+        queries: Sequence[Subscription],
+        places: tuple[Place, Place],
+        carried: Carried,
+    ) -> tuple[pa.Table | None, Carried]:
+        """The rows due between the places, columns `q`, `o0`, …; None where there was nothing to do."""
+        with ExitStack() as stack:
+            for name in unit.streams:
+                stack.enter_context(self._logs[name].reading())
+            found = self._find(unit, types, queries, places)
+            if unit.cut is None or found is None:
+                return found, carried
+            rows, carried = _cut(unit.cut, carried, found)
+            if not rows.num_rows:
+                return None, carried
+            return self._run_above(unit.cut, types, queries, rows), carried
+
+    def _find(
+        self, unit: Unit, types: Sequence[Type], queries: Sequence[Subscription], places: tuple[Place, Place]
+    ) -> pa.Table | None:
+        plan = unit.shared if unit.shared is not None and len(queries) >= SHARE_FROM else unit.plan
+        with_order = unit.cut is not None
+        if unit.by_time:
+            frames = self._frames_by_time(unit, places)
+            plans = [plan]
+        else:
+            frames = self._frames_by_arrival(unit, places)
+            plans = [
+                each for each in find_deltas(plan) if all(one.stream in frames for one in sources(each.root))
+            ]
+        if not frames or not plans:
+            return None
+        if unit.by_time:
+            after, until = (find_time(unit, place) for place in places)
+            queries = [
+                replace(each, after=_BEGINNING if after is None else after, until=until) for each in queries
+            ]
+        table = make_subscriptions(types, queries)
+        return self._ask(plans, frames, table, by_time=unit.by_time, with_order=with_order)
+
+    def _frames_by_time(self, unit: Unit, places: tuple[Place, Place]) -> dict[str, DataFrame]:
+        """Tuples that results between the two times may be made of; none where no result can be due."""
+        before, after = (find_time(unit, place) for place in places)
+        after = _BEGINNING if after is None else after
+        before = _BEGINNING if before is None else before
+        if after <= before or unit.next_end(before) > after:
+            return {}
+        low = before - unit.reach
+        ends = {name: mark.end for name, mark in places[1]}
+        frames = {}
+        for name in unit.timed:
+            found = [
+                each
+                for each in self._logs[name].reaching(low, 0, ends[name])
+                if each.least is not None and each.least < after
+            ]
+            frames[name] = self._read(name, found).where(self._between(name, low, after))
+        for name in unit.untimed:
+            frames[name] = self._read(name, self._logs[name].batches(0, ends[name]))
+        return frames
+
+    def _between(self, stream: str, low: int, high: int) -> str:
+        time = quote_name(self._logs[stream].stream.event_time or "")
+        parts = [f"NOT {quote_name(LATE)}"]
+        if low > TIMESTAMP_MIN:
+            parts.append(f"{time} >= timestamp_micros({low})")
+        if high < TIMESTAMP_MAX:
+            parts.append(f"{time} < timestamp_micros({high})")
+        return " AND ".join(parts)
+
+    def _frames_by_arrival(self, unit: Unit, places: tuple[Place, Place]) -> dict[str, DataFrame]:
+        """New tuples and, for joins, the older ones that they can still meet; only streams with something new are `new`."""
+        before, after = (dict(place) for place in places)
+        new = {name: self._logs[name].batches(before[name].end, after[name].end) for name in unit.streams}
+        if not any(new.values()):
+            return {}
+        frames: dict[str, DataFrame] = {}
+        joined = len(sources(unit.plan.root)) > 1
+        fresh = f"NOT {quote_name(LATE)}" if joined else "TRUE"
+        least = [each.least for name in unit.timed for each in new[name] if each.least is not None]
+        low = min(least) - unit.reach if least else _BEGINNING
+        for name in unit.streams:
+            if new[name]:
+                frames[name_rows(name, Rows.NEW)] = self._read(name, new[name]).where(fresh)
+            if joined:
+                log = self._logs[name]
+                since = low if name in unit.timed else _BEGINNING
+                old = log.reaching(since, 0, before[name].end) if before[name].end else ()
+                frames[name_rows(name, Rows.OLD)] = self._read(name, old).where(fresh)
+                frames[name_rows(name, Rows.ALL)] = self._read(name, (*old, *new[name])).where(fresh)
+        return frames
+
+    def _read(self, stream: str, batches: Sequence[LogBatch]) -> DataFrame:
+        schema = _log_schema(self._logs[stream])
+        if not batches:
+            return self._spark.createDataFrame(schema.empty_table())
+        reader = self._spark.read.schema(_spark_schema(schema))
+        return reader.parquet(*(str(each.path) for each in batches))
+
+    def _run_above(
+        self, cut: TupleCut, types: Sequence[Type], queries: Sequence[Subscription], rows: pa.Table
+    ) -> pa.Table:
+        frames = {CUT: self._spark.createDataFrame(rows)}
+        return self._ask([cut.above], frames, make_subscriptions(types, queries), by_case=True)
+
+    def _ask(
+        self,
+        plans: Sequence[AuthorizedPlan],
+        frames: Mapping[str, DataFrame],
+        subscriptions: pa.Table,
+        *,
+        by_time: bool = False,
+        with_order: bool = False,
+        by_case: bool = False,
+    ) -> pa.Table:
+        given = {**frames, "": self._spark.createDataFrame(subscriptions)}
+        with self._named(given) as names:
+            tables = Tables(names, names[""], by_case)
+            texts = [
+                f"({translate_live(each, tables, by_time=by_time, with_order=with_order)})" for each in plans
+            ]
+            asked = self._spark.sql(" UNION ALL ".join(texts))
+        return _nullable(asked.toArrow())
+
+    @contextmanager
+    def _named(self, frames: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
+        """Names that nobody else has, while a query is analysed."""
+        mark = uuid4().hex
+        names = {key: f"v{mark}_{at}" for at, key in enumerate(frames)}
+        try:
+            for key, name in names.items():
+                frames[key].createOrReplaceTempView(name)
+            yield names
+        finally:
+            for name in names.values():
+                self._spark.catalog.dropTempView(name)
+
+
+def _nullable(table: pa.Table) -> pa.Table:
+    """What Spark knows of NULLs differs from unit to unit, and tables must fit together."""
+    import pyarrow as pa
+
+    schema = pa.schema([pa.field(each.name, each.type) for each in table.schema])
+    return pa.Table.from_arrays(table.columns, schema=schema)
+
+
+def _log_schema(log: SourceLog) -> pa.Schema:
+    import pyarrow as pa
+
+    return arrow_schema(log.stream).append(pa.field(LATE, pa.bool_()))
+
+
+def _spark_schema(schema: pa.Schema) -> StructType:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)
+
+
+def _cut(cut: TupleCut, carried: Carried, found: pa.Table) -> tuple[pa.Table, Carried]:
+    """The rows of full windows as the source that `cut.above` reads."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = found.filter(pc.is_valid(found[TIME]))
+    parts = [f"o{at}" for at in cut.partition]
+    released, carried = cut_windows(carried, found, cut.window, parts, cut.by_arrival)
+    columns = {f"x{at}": released[f"o{at}"] for at in range(len(cut.rows.outputs))}
+    columns["time"] = released[TIME].cast(pa.timestamp("us", "UTC"))
+    columns |= {"start": released["start"], ARRIVAL: released[PLACE], CASE: released["q"]}
+    return pa.table(columns), carried

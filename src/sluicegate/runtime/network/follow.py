@@ -1,0 +1,89 @@
+# Every name in the SQL made here comes out of `spark_text`, quoted.
+"""Profile attributes that follow a stream (D3): the latest tuple of each key that somebody follows, by tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import TIMESTAMP
+from sluicegate.policy.model import Follow, Stream
+from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.targets.duckdb_operators import ARRIVAL
+from sluicegate.targets.spark_text import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """A tuple: its event time in microseconds, then the values of the followed attributes."""
+
+    time: int
+    values: tuple[tuple[str, Value], ...]
+
+
+@dataclass(slots=True)
+class Followed:
+    """The latest tuples of a stream by the value of an attribute; read on as the log grows."""
+
+    spark: SparkSession
+    log: SourceLog
+    on: str
+    end: int = 0
+    latest: dict[Value, Latest] = field(default_factory=dict)
+    asked: set[Value] = field(default_factory=set)
+
+    def find(self, key: Value, follow: Follow) -> tuple[tuple[str, Value], ...]:
+        """The values now; none where the tuple is older than the limit, or there is none (R7)."""
+        found, now = self.latest.get(key), self.log.greatest
+        if found is None or key is None or now is None or now - found.time > follow.within:
+            return ()
+        return tuple(each for each in found.values if each[0] in follow.attributes)
+
+    def advance(self, end: int, keys: Iterable[Value]) -> None:
+        """Read the log up to the batch. A key asked for the first time is looked for in all that the log still has."""
+        new = set(keys) - self.asked
+        if end > self.end and self.asked:
+            self._read(self.end, end, self.asked)
+        if new:
+            self._read(0, end, new)
+        self.asked |= new
+        self.end = max(self.end, end)
+
+    def _read(self, begin: int, end: int, keys: set[Value]) -> None:
+        with self.log.reading():
+            paths = [str(each.path) for each in self.log.batches(begin, end) if each.rows]
+            if not paths:
+                return
+            frame = self.spark.read.parquet(*paths)
+            frame = frame.where(frame[quote_name(self.on)].isin(list(keys)))
+            rows = frame.groupBy(quote_name(self.on)).agg(*_latest(self.log.stream)).collect()
+        for row in rows:
+            if row["t"] is not None:
+                self._keep(row[self.on], row["t"], row["v"])
+
+    def _keep(self, key: Value, time: int, values: Mapping[str, Value]) -> None:
+        before = self.latest.get(key)
+        if before is None or before.time <= time:
+            names = [name for name, _ in self.log.stream.attributes]
+            self.latest[key] = Latest(time, tuple((name, values[f"a{at}"]) for at, name in enumerate(names)))
+
+
+def _latest(stream: Stream) -> list[Column]:
+    from pyspark.sql.functions import expr
+
+    time = f"unix_micros({quote_name(stream.event_time or '')})"
+    order = f"struct({time}, {quote_name(ARRIVAL)})"
+    taken = ", ".join(
+        f"{_plain(name, of == TIMESTAMP)} AS a{at}" for at, (name, of) in enumerate(stream.attributes)
+    )
+    present = f"FILTER (WHERE {time} IS NOT NULL)"
+    return [expr(f"max({time}) AS t"), expr(f"max_by(struct({taken}), {order}) {present} AS v")]
+
+
+def _plain(name: str, is_time: bool) -> str:
+    return f"unix_micros({quote_name(name)})" if is_time else quote_name(name)

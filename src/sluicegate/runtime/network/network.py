@@ -1,0 +1,291 @@
+"""Ticks: every shape is taken from where its queries stand to the end of its logs, and all of it is committed at once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import Type
+from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.gate.events import Committed, Part
+from sluicegate.runtime.gate.gate import Gate
+from sluicegate.runtime.network.carried_store import CarriedStore
+from sluicegate.runtime.network.evaluate import Evaluator
+from sluicegate.runtime.network.places import Mark, Place, find_place, place_json, read_place
+from sluicegate.runtime.network.running import Running
+from sluicegate.runtime.network.shapes import Shaped
+from sluicegate.runtime.network.subscriptions import Subscription
+from sluicegate.runtime.network.tuple_windows import Carried
+from sluicegate.runtime.network.units import Unit, find_units
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_SHAPES = 256
+MOST_BATCHES = 256
+"""Batches of a log that one tick takes at most, so that one that fell behind does not take all memory."""
+_HISTORY = 1024
+Moving = Callable[[Running], tuple[tuple[str, Value], ...]]
+
+
+@dataclass(slots=True)
+class _Shape:
+    """A live shape; what its units carry changes with each tick."""
+
+    key: str
+    types: tuple[Type, ...]
+    units: tuple[Unit, ...]
+    carried: list[Carried]
+    versions: dict[int, int] = field(default_factory=dict)
+    """Under which version each query's open tuple windows were counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Queries of one shape that stand at one place, and what was found for them up to another."""
+
+    shape: str
+    before: Place
+    after: Place
+    queries: tuple[Running, ...]
+    tables: tuple[pa.Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a tick was for a query: the places before and after, and since when its version held."""
+
+    before: Place
+    after: Place
+    since: int | None
+
+
+class Network:
+    """The live shapes over the logs. One tick at a time; `running` is read under the gate's lock."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        logs: Mapping[str, SourceLog],
+        gate: Gate,
+        store: CarriedStore,
+        threads: int = 2,
+        most_shapes: int = MOST_SHAPES,
+    ) -> None:
+        self._evaluator, self._logs, self._gate, self._store = evaluator, logs, gate, store
+        self._most_shapes = most_shapes
+        self._shapes: dict[str, _Shape] = {}
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="sluicegate-tick")
+        last = gate.last()
+        self._tick = 0 if last is None else last[0] + 1
+        self.history: OrderedDict[int, dict[int, Passed]] = OrderedDict()
+
+    @property
+    def shapes(self) -> int:
+        return len(self._shapes)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def admit_shape(self, shaped: Shaped) -> tuple[Unit, ...]:
+        """The units of a shape that is live or may become so; refused, with a code, where it may not."""
+        known = self._shapes.get(shaped.key)
+        if known is not None:
+            return known.units
+        if len(self._shapes) >= self._most_shapes:
+            message = f"{len(self._shapes)} different shapes of queries run already"
+            help_ = "end a query, or ask in the form of one that runs: constants do not matter"
+            raise DiagnosticError([Diagnostic("too-many-shapes", message, help=help_)])
+        units = find_units(shaped.shape)
+        key, last = shaped.key, self._tick - 1
+        carried = [
+            self._store.load(f"{key}-{at}", last) if unit.cut else Carried() for at, unit in enumerate(units)
+        ]
+        self._shapes[key] = _Shape(key, shaped.types, units, carried)
+        return units
+
+    def find_reach(self, query: Running) -> int:
+        """How far back in event time the query may look."""
+        shape = self._shapes[query.allowed.shaped.key]
+        return max((unit.reach for unit in shape.units), default=0)
+
+    def retire_shapes(self, used: Iterable[str]) -> None:
+        """Forget the shapes that no query has."""
+        kept = set(used)
+        for shape in [each for each in self._shapes if each not in kept]:
+            del self._shapes[shape]
+
+    def tick(
+        self, running: Callable[[], Sequence[Running]], moving: Moving, *, force: bool = False
+    ) -> tuple[Committed | None, list[tuple[Running, Place]]]:
+        """One tick: what was committed, if there was anything, and the queries that moved on, each with its new place."""
+        with self._gate.lock:
+            queries = list(running())
+        work: dict[str, list[_Turn]] = {}
+        for each in self._plan(queries):
+            if each.before != each.after:
+                work.setdefault(each.shape, []).append(each)
+        done = [
+            turn
+            for turns in self._pool.map(lambda each: self._run_all(each, moving), work.values())
+            for turn in turns
+        ]
+        if not done or not (force or any(turn.tables for turn in done)):
+            return None, [(query, turn.after) for turn in done for query in turn.queries]
+        return self._commit(done, queries)
+
+    def _plan(self, queries: Sequence[Running]) -> list[_Turn]:
+        groups: dict[tuple[str, Place], list[Running]] = {}
+        for each in queries:
+            groups.setdefault((each.allowed.shaped.key, each.place), []).append(each)
+        turns = []
+        for (shape, before), members in groups.items():
+            after = find_place(self._logs, (name for name, _ in before))
+            turns.append(_Turn(shape, before, self._bound(before, after), tuple(members)))
+        return turns
+
+    def _bound(self, before: Place, after: Place) -> Place:
+        """Not too much at once; the watermark is then the one after the last batch that is taken."""
+        marks, bounded = dict(before), []
+        for name, mark in after:
+            most = marks[name].end + MOST_BATCHES
+            if mark.end > most and (taken := self._logs[name].batches(marks[name].end, most)):
+                last = taken[-1]
+                mark = Mark(last.last + 1, last.watermark)
+            bounded.append((name, mark))
+        return tuple(bounded)
+
+    def _run_all(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
+        """One after the other: they carry the same windows on."""
+        return [self._run(turn, moving) for turn in turns]
+
+    def _run(self, turn: _Turn, moving: Moving) -> _Turn:
+        shape = self._shapes[turn.shape]
+        queries = [_subscribe(each, moving(each)) for each in turn.queries]
+        changed = frozenset(
+            each.number
+            for each in turn.queries
+            if shape.versions.get(each.number, each.version) != each.version
+        )
+        shape.versions |= {each.number: each.version for each in turn.queries}
+        tables = []
+        for at, unit in enumerate(shape.units):
+            kept = shape.carried[at].break_off(changed) if unit.cut else shape.carried[at]
+            found, shape.carried[at] = self._evaluator.run(
+                unit, shape.types, queries, (turn.before, turn.after), kept
+            )
+            if found is not None and found.num_rows:
+                tables.append(found)
+        return replace(turn, tables=tuple(tables))
+
+    def _commit(
+        self, done: Sequence[_Turn], queries: Sequence[Running]
+    ) -> tuple[Committed, list[tuple[Running, Place]]]:
+        places = {each.number: each.place for each in queries}
+        after = {query.number: turn.after for turn in done for query in turn.queries}
+
+        def positions(stale: frozenset[int]) -> dict[str, Any]:
+            for shape in self._shapes.values():
+                self._save_carried(shape, stale)
+            return _positions_json(places | {n: each for n, each in after.items() if n not in stale})
+
+        committed = self._gate.commit(self._tick, [_make_part(turn) for turn in done], positions)
+        self._remember(done)
+        self._tick += 1
+        gone = committed.stale | committed.ended
+        return committed, [
+            (query, turn.after) for turn in done for query in turn.queries if query.number not in gone
+        ]
+
+    def _save_carried(self, shape: _Shape, stale: frozenset[int]) -> None:
+        """Before the commit. Rows of stale queries come again under another version: their open windows are given up."""
+        for at, unit in enumerate(shape.units):
+            if unit.cut:
+                shape.carried[at] = shape.carried[at].break_off(stale)
+                self._store.save(f"{shape.key}-{at}", self._tick, shape.carried[at])
+
+    def _remember(self, done: Sequence[_Turn]) -> None:
+        self.history[self._tick] = {
+            query.number: Passed(turn.before, turn.after, query.since)
+            for turn in done
+            for query in turn.queries
+        }
+        while len(self.history) > _HISTORY:
+            self.history.popitem(last=False)
+
+    def repeat(self, query: Running, passed: Passed, moving: Moving) -> pa.Table | None:
+        """What a past tick gives under the query's version of now; None where that can no longer be told."""
+        import pyarrow as pa
+
+        shape = self._shapes.get(query.allowed.shaped.key)
+        if shape is None or not self._is_kept(shape.units, passed):
+            return None
+        asked = [replace(_subscribe(query, moving(query)), since=passed.since)]
+        found = [
+            table
+            for unit in shape.units
+            if (
+                table := self._evaluator.run(
+                    unit, shape.types, asked, (passed.before, passed.after), Carried()
+                )[0]
+            )
+            is not None
+        ]
+        return pa.concat_tables(found) if found else pa.table({})
+
+    def _is_kept(self, units: Sequence[Unit], passed: Passed) -> bool:
+        """Whether the logs still have all that the tick read, and none of it was counted."""
+        marks = dict(passed.before)
+        return all(
+            unit.cut is None
+            and all(
+                name in marks and self._reaches(name, marks[name], unit.reach if _looks_back(unit) else None)
+                for name in unit.streams
+            )
+            for unit in units
+        )
+
+    def _reaches(self, stream: str, mark: Mark, reach: int | None) -> bool:
+        log = self._logs[stream]
+        if mark.end < log.begin:
+            return False
+        if reach is None or log.forgotten is None:
+            return True
+        return mark.watermark is not None and log.forgotten < mark.watermark - reach
+
+
+def _looks_back(unit: Unit) -> bool:
+    return unit.by_time or unit.reach > 0
+
+
+def _subscribe(query: Running, moving: tuple[tuple[str, Value], ...]) -> Subscription:
+    constants = query.allowed.shaped.constants
+    return Subscription(query.number, constants, query.start, query.since, moving=moving)
+
+
+def _make_part(turn: _Turn) -> Part:
+    import pyarrow as pa
+
+    versions = {each.number: each.version for each in turn.queries}
+    table = pa.concat_tables(turn.tables) if turn.tables else pa.table({"q": pa.array([], pa.int64())})
+    return Part(table, versions)
+
+
+def _positions_json(places: Mapping[int, Place]) -> dict[str, Any]:
+    """Most queries stand at few places."""
+    distinct = list(dict.fromkeys(places.values()))
+    at = {place: number for number, place in enumerate(distinct)}
+    return {
+        "places": [place_json(each) for each in distinct],
+        "of": {str(number): at[place] for number, place in places.items()},
+    }
+
+
+def read_positions(found: Mapping[str, Any]) -> dict[int, Place]:
+    places = [read_place(each) for each in found["places"]]
+    return {int(number): places[at] for number, at in found["of"].items()}

@@ -1,0 +1,349 @@
+# Every name and literal in the SQL made here comes out of `spark_text`, quoted, or is a number.
+# ruff: noqa: S608
+"""Spark: a shape with Spark's own streaming operators, a query for each node over the results of its inputs.
+
+Rows are those of `targets.spark_live` and carry besides, where somebody above needs it, `h_ts`: the event time as a column
+that has the watermark. Where no state stands between a row and its subscription, the row carries that (`h_sub`), so that
+everything it meets in a micro-batch is of one version; behind state it carries the version alone (`q`) and meets the
+subscription again: what an older version let into a state is then dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.evaluate import EMPTY
+from sluicegate.expr.nodes import Column, Compare, Expr, Op, columns, conjuncts
+from sluicegate.expr.types import DOUBLE
+from sluicegate.graph.operators import (
+    WINDOW_END,
+    WINDOW_START,
+    AggCall,
+    AggFunction,
+    Aggregate,
+    Join,
+    Node,
+    Project,
+    Select,
+    Source,
+    Unfold,
+    Union,
+    sources,
+    walk,
+)
+from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.reach import find_reach
+from sluicegate.graph.shape import find_shapes
+from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
+from sluicegate.targets import spark
+from sluicegate.targets.base import require
+from sluicegate.targets.duckdb_needs import find_needs
+from sluicegate.targets.duckdb_operators import bounded, released
+from sluicegate.targets.spark_aggregate import START, write_call
+from sluicegate.targets.spark_expressions import SparkWriter
+from sluicegate.targets.spark_live import (
+    ABILITIES,
+    FROM,
+    WHOLE,
+    LiveContext,
+    Q,
+    find_parameters,
+    find_tagged,
+)
+from sluicegate.targets.spark_operators import (
+    ORDER,
+    TIME,
+    write_join,
+    write_project,
+    write_select,
+    write_source,
+    write_unfold,
+    write_union,
+)
+from sluicegate.targets.spark_text import list_items, quote_name
+
+TS, SUB = "h_ts", "h_sub"
+_WINDOW = "h_window"
+MOST_WINDOWS = 200
+"""How many windows of an aggregate a tuple may be in: Spark writes each into its plan."""
+
+
+@dataclass(frozen=True)
+class StreamContext(LiveContext):
+    """Writes steps that keep the watermark's column and, where they can, the subscription."""
+
+    fresh: frozenset[int] = frozenset()
+    """The nodes whose rows carry their subscription."""
+    moments: Mapping[str, str] = field(default_factory=dict)
+    """The quoted names of the columns of the streams' tables that have the watermark."""
+
+    def read(self, node: Node, reader: Node) -> str:
+        step = f"{self.steps[id(node)]} AS i"
+        if isinstance(reader, Join) or id(reader) not in self.tagged:
+            return step
+        there, needed = id(node) in self.fresh, sorted(find_parameters(reader))
+        joins = not there and (bool(needed) or id(reader) in self.fresh or id(node) not in self.tagged)
+        if not joins:
+            given = [f"i.{SUB}.p{index} AS p{index}" for index in needed]
+            return f"(SELECT {', '.join(['i.*', *given])} FROM {step}) AS i" if given else step
+        tagged = id(node) in self.tagged
+        extra = [
+            *([] if tagged else [f"q.{Q}"]),
+            *(f"q.p{index}" for index in needed),
+            f"struct(q.*) AS {SUB}",
+        ]
+        on = f"i.{Q} = q.{Q}" if tagged else "TRUE"
+        listed = ", ".join(["i.*", *extra])
+        return (
+            f"(SELECT /*+ BROADCAST(q) */ {listed} FROM {step} JOIN {self.subscriptions} AS q ON {on}) AS i"
+        )
+
+    def carry(self, node: Node, time: str, order: str) -> list[str]:
+        timed = self.needs[id(node)].time and self.shapes[id(node)].timed
+        moment = [f"{self._moment(node)} AS {TS}"] if timed else []
+        return [*super().carry(node, time, order), *moment, *self._subscription(node)]
+
+    def _moment(self, node: Node) -> str:
+        match node:
+            case Source(stream=stream):
+                return f"i.{self.moments[stream]}"
+            case Join():
+                timed = [f"{alias}.{TS}" for alias, side in self._sides(node) if self.shapes[id(side)].timed]
+                return f"greatest({', '.join(timed)})" if len(timed) > 1 else timed[0]
+            case Aggregate():
+                return f"window_time(i.{_WINDOW})"
+            case _:
+                return f"i.{TS}"
+
+    def _subscription(self, node: Node) -> list[str]:
+        if id(node) not in self.fresh:
+            return []
+        if isinstance(node, Join):
+            alias = next(alias for alias, side in self._sides(node) if id(side) in self.fresh)
+            return [f"{alias}.{SUB} AS {SUB}"]
+        return [f"i.{SUB} AS {SUB}"]
+
+    def _sides(self, node: Join) -> tuple[tuple[str, Node], ...]:
+        return ("l", node.left), ("r", node.right)
+
+
+def make_context(
+    shape: AuthorizedPlan, tables: Mapping[str, str], subscriptions: str, moments: Mapping[str, str]
+) -> StreamContext:
+    """All that the steps of a shape need; refused, by name, where it cannot be written."""
+    require(shape, ABILITIES)
+    check_streamable(shape)
+    found = sources(shape.root)
+    spark.check_arrival(found)
+    shapes = find_shapes(shape.root)
+    tagged = find_tagged(shape.root)
+    return StreamContext(
+        EMPTY,
+        shapes,
+        find_needs(shape.root, shapes),
+        {each.stream: quote_name(tables[each.stream]) for each in found},
+        subscriptions=quote_name(subscriptions),
+        tagged=tagged,
+        reach=find_reach(shape.root),
+        fresh=_find_fresh(shape.root, tagged),
+        moments={stream: quote_name(name) for stream, name in moments.items()},
+    )
+
+
+def _find_fresh(root: Node, tagged: frozenset[int]) -> frozenset[int]:
+    fresh: set[int] = set()
+    for node in walk(root):
+        begins = bool(find_parameters(node)) or any(id(each) in fresh for each in node.inputs)
+        if id(node) in tagged and begins and not is_stateful(node):
+            fresh.add(id(node))
+    return frozenset(fresh)
+
+
+def is_stateful(node: Node) -> bool:
+    """Whether Spark keeps rows of it from one micro-batch to the next."""
+    match node:
+        case Aggregate():
+            return True
+        case Join():
+            return is_join_of_streams(node)
+        case Source() | Select() | Project() | Union() | Unfold():
+            return False
+        case _:
+            raise TypeError(f"unknown operator {type(node).__name__}")
+
+
+def is_join_of_streams(node: Join) -> bool:
+    """Neither side is made of tables alone."""
+    return all(any(each.event_time is not None for each in sources(side)) for side in node.inputs)
+
+
+def write_step(node: Node, ctx: StreamContext) -> str:
+    """The query of a node; its inputs' steps have names already."""
+    match node:
+        case Source():
+            return write_source(node, ctx)
+        case Select():
+            return write_select(node, ctx)
+        case Project():
+            return write_project(node, ctx)
+        case Union():
+            return write_union(node, ctx)
+        case Unfold():
+            return write_unfold(node, ctx)
+        case Join() if is_join_of_streams(node):
+            return _write_stream_join(node, ctx)
+        case Join():
+            return write_join(node, ctx)
+        case Aggregate():
+            return _write_aggregate(node, ctx)
+        case _:
+            raise TypeError(f"unknown operator {type(node).__name__}")
+
+
+def _write_stream_join(node: Join, ctx: StreamContext) -> str:
+    """Time bounds on the columns that have the watermark, so that Spark knows when to forget a row."""
+    items = [ctx.side(node, each.column) for each in node.fields]
+    items += ctx.carry(node, f"greatest(l.{TIME}, r.{TIME})", f"concat(l.{ORDER}, r.{ORDER})")
+    conditions = [
+        f"{other}.{TS} < {this}.{TS} + {_interval(window)}"
+        for this, other, window in (("l", "r", node.left_window), ("r", "l", node.right_window))
+    ]
+    conditions += [*ctx.join_tags(node), ctx.writer(node).write_truth(node.predicate)]
+    left, right = (ctx.steps[id(side)] for side in node.inputs)
+    return f"SELECT {list_items(items)} FROM {left} AS l JOIN {right} AS r ON {' AND '.join(conditions)}"
+
+
+def _interval(window: Window | None) -> str:
+    if not isinstance(window, TimeWindow):
+        raise TypeError(f"unknown window {type(window).__name__}")
+    seconds, micros = divmod(bounded(window.size), 1_000_000)
+    return f"INTERVAL '{seconds}.{micros:06d}' SECOND"
+
+
+def _write_aggregate(node: Aggregate, ctx: StreamContext) -> str:
+    """Rows meet Spark's windows, are grouped, and get the bounds: a window's column must be a key before it is read."""
+    writer = ctx.writer(node)
+    keys = [f"h_key{at}" for at in range(len(node.group_by))]
+    kept = [ctx.names.of(column) for column in node.partition]
+    calls = [ctx.name(_call(call, writer), call.field.column) for call in node.calls]
+    tags = [f"i.{Q}"] if id(node) in ctx.tagged else []
+    grouped = [f"i.{_WINDOW}", *(f"i.{key}" for key in keys), *(f"i.{name}" for name in kept), *tags]
+    start = f"unix_micros(i.{_WINDOW}.start)"
+    rows = (
+        f"SELECT {', '.join([*grouped, f'{start} AS {START}', *calls])} FROM ({_windowed(node, keys, ctx)}) AS i "
+        f"WHERE {released(start, node.window.size)} GROUP BY {', '.join(grouped)}"
+    )
+    items = [ctx.name(f"i.{key}", item.field.column) for key, item in zip(keys, node.group_by, strict=True)]
+    items += [f"i.{name}" for name in kept]
+    items += [f"i.{ctx.names.of(call.field.column)}" for call in node.calls]
+    end = f"i.{START} + {bounded(node.window.size)}"
+    items += [
+        ctx.name(f"timestamp_micros({moment})", bound)
+        for moment, bound in ((f"i.{START}", WINDOW_START), (end, WINDOW_END))
+    ]
+    items += ctx.carry(node, f"{end} - 1", "CAST(array() AS ARRAY<BIGINT>)")
+    return f"SELECT {list_items(items)} FROM ({rows}) AS i"
+
+
+def _windowed(node: Aggregate, keys: list[str], ctx: StreamContext) -> str:
+    size, step = bounded(node.window.size), bounded(node.window.step)
+    writer = ctx.writer(node)
+    values = [
+        f"{writer.write_as(item.expr, item.field.type)} AS {key}"
+        for key, item in zip(keys, node.group_by, strict=True)
+    ]
+    # a window that leaves gaps is one without, of the rows outside of them
+    width = max(size, step)
+    window = f"window(i.{TS}, '{width} microseconds', '{step} microseconds') AS {_WINDOW}"
+    inside = f" AND pmod(i.{TIME}, CAST({step} AS BIGINT)) < {size}" if step > size else ""
+    where = f"i.{TS} IS NOT NULL{inside}"
+    return f"SELECT {', '.join(['i.*', *values, window])} FROM {ctx.read(node.input, node)} WHERE {where}"
+
+
+def _call(call: AggCall, writer: SparkWriter) -> str:
+    if call.function is AggFunction.COUNT_DISTINCT and call.arg is not None:
+        # adding zero takes the sign off a negative one
+        text = f"{writer.write(call.arg)} + 0e0" if call.arg.type == DOUBLE else writer.write(call.arg)
+        return f"CAST(size(collect_set({text})) AS BIGINT)"
+    return write_call(call, writer)
+
+
+def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) -> str:
+    """The result's columns, under the names; of windows, only those that are whole (R8, R11)."""
+    found = [column for _, column in spark.result_columns(shape)]
+    items = [f"i.{ctx.names.of(each)} AS {quote_name(name)}" for each, name in zip(found, names, strict=True)]
+    root, step = shape.root, ctx.steps[id(shape.root)]
+    if id(root) in ctx.fresh:
+        where = _bounds("i." + SUB)
+        return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(where)}"
+    # a join, since a condition on keys would be moved below the aggregate, where it knows nothing of later changes
+    where = [*([f"i.{Q} = q.{Q}"] if id(root) in ctx.tagged else []), *_bounds("q")]
+    return (
+        f"SELECT /*+ BROADCAST(q) */ {list_items(items)} FROM {step} AS i "
+        f"JOIN {ctx.subscriptions} AS q ON {' AND '.join(where)}"
+    )
+
+
+def _bounds(subscription: str) -> list[str]:
+    return [
+        f"({subscription}.start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= {subscription}.start)",
+        f"({subscription}.since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= {subscription}.since)",
+    ]
+
+
+def check_streamable(shape: AuthorizedPlan) -> None:
+    """Refuse, by name, what Spark's streaming operators cannot do or would do with a state that never ends."""
+    needs = find_needs(shape.root, find_shapes(shape.root))
+    found = [what for node in walk(shape.root) for what in _find_obstacles(node, needs[id(node)].time)]
+    if found:
+        help_ = "run it over batch frames, or through the gateway"
+        raise DiagnosticError(
+            [
+                Diagnostic("not-streamable", f"a streaming frame cannot have {what}", help=help_)
+                for what in dict.fromkeys(found)
+            ]
+        )
+
+
+def _find_obstacles(node: Node, timed: bool) -> list[str]:
+    match node:
+        case Aggregate(window=TupleWindow()):
+            return ["a window of tuples"]
+        case Aggregate(window=TimeWindow(size, step)):
+            if step > size and timed:
+                return ["a window with gaps below another window or join"]
+            return ["a tuple in so many windows at once"] if -(-size // step) > MOST_WINDOWS else []
+        case Join() if is_join_of_streams(node):
+            return _find_join_obstacles(node)
+        case Union(branches=branches):
+            streams = [any(each.event_time is not None for each in sources(side)) for side in branches]
+            return ["a union of a stream with a table"] if any(streams) and not all(streams) else []
+        case Source() | Select() | Project() | Unfold() | Join():
+            return []
+        case _:
+            raise TypeError(f"unknown operator {type(node).__name__}")
+
+
+def _find_join_obstacles(node: Join) -> list[str]:
+    windows = (node.left_window, node.right_window)
+    if any(isinstance(each, TupleWindow) for each in windows):
+        return ["a join with the last tuples of a stream"]
+    if any(isinstance(each, TimeWindow) and each.step for each in windows):
+        return ["a join that releases its pairs at a cadence"]
+    if not any(_is_equality(each, node) for each in conjuncts(node.predicate)):
+        return ["a join of streams without an equality"]
+    return []
+
+
+def _is_equality(expr: Expr, node: Join) -> bool:
+    if not isinstance(expr, Compare) or expr.op is not Op.EQ:
+        return False
+    sides = [_side(columns(each), node) for each in (expr.left, expr.right)]
+    return sorted(sides) == ["l", "r"]
+
+
+def _side(used: frozenset[Column], node: Join) -> str:
+    found = {"l" if (each.qualifier, each.name) in node.left.types else "r" for each in used}
+    return found.pop() if len(found) == 1 else ""
