@@ -7,9 +7,9 @@ whoever reads the reason); it is in no result, and the run goes on.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST_LINE = 1 << 20
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+_ZONED = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)"
+    r"(?:(?<=\.[0-9]{6})[0-9]{1,3})?(Z|([+-])([01][0-9]|2[0-3]):?([0-5][0-9]))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +103,21 @@ def _parse(line: bytes | None) -> object:
     if line is None:
         return _Misfit(f"the line is longer than {LONGEST_LINE} bytes")
     try:
-        return json.loads(line.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+        found = json.loads(line.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
     except _Misfit as reason:
         return reason
     except (ValueError, RecursionError):
         return _Misfit("the line is not JSON")
+    if found is None:
+        return _Misfit("the line is not an object")
+    return _Misfit("a text has half of a surrogate pair") if _is_split(line, found) else found
+
+
+def _is_split(line: bytes, found: object) -> bool:
+    """Whether a text in it cannot be written down; only an escape can have made one."""
+    if b"\\u" not in line:
+        return False
+    return any("\ud800" <= char <= "\udfff" for char in json.dumps(found, ensure_ascii=False))
 
 
 def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -169,31 +181,30 @@ def _fit_value(name: str, of: Type, found: object) -> Value:
         return None
     value = _as_moment(found) if of.kind is Kind.TIMESTAMP else found
     fit = conform(value, of) if isinstance(value, bool | int | float | str) else None
-    if fit is None or (isinstance(fit, str) and not _is_encodable(fit)):
+    if fit is None:
         raise _Misfit(f"`{name}` is not a {of}")
-    return fit
-
-
-def _is_encodable(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    # adding zero takes the sign off a negative one
+    return fit + 0.0 if isinstance(fit, float) else fit
 
 
 def _as_moment(found: object) -> int | None:
     """ISO text, in UTC where it names no zone."""
     if isinstance(found, _Moment):
         return found.micros
-    if not isinstance(found, str):
-        return None
-    moment = read_timestamp(found)
-    return moment if moment is not None else _read_zoned(found)
+    return read_moment_text(found) if isinstance(found, str) else None
 
 
-def _read_zoned(text: str) -> int | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment - _EPOCH) // _MICROSECOND if moment.tzinfo else None
-    except (ValueError, OverflowError):
+def read_moment_text(text: str) -> int | None:
+    """Microseconds since 1970 of ISO text; digits below a microsecond are cut off where a zone is named."""
+    moment = read_timestamp(text)
+    if moment is not None:
+        return moment
+    zoned = _ZONED.fullmatch(text)
+    local = read_timestamp(zoned[1]) if zoned else None
+    if zoned is None or local is None:
         return None
+    minutes = int(zoned[4] or 0) * 60 + int(zoned[5] or 0)
+    return local - (-minutes if zoned[3] == "-" else minutes) * 60_000_000
 
 
 def _refuse(message: str) -> DiagnosticError:

@@ -32,10 +32,18 @@ MEANING: Mapping[str, str] = {
 }
 """What the meaning of a translated query depends on; a session that others made must have these too."""
 
+STREAMING: Mapping[str, str] = {
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    "spark.sql.streaming.unsupportedOperationCheck": "true",
+}
+"""What streaming frames rely on besides: that a source read twice does not hang, and that nothing within a watermark is lost."""
+
 _OWN: Mapping[str, str] = {
     **MEANING,
+    **STREAMING,
     "spark.sql.caseSensitive": "true",
-    "spark.sql.adaptive.streaming.stateless.enabled": "false",
+    "spark.sql.streaming.join.stateFormatVersion": "4",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
@@ -124,6 +132,9 @@ def _own_environment(folder: Path, log_level: str) -> Iterator[None]:
         "JAVA_HOME": str(find_java(before)),
         "SPARK_CONF_DIR": str(conf),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        # workers that read our sources must find what this process has
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     try:
         for name in filter(_CLEARED.fullmatch, before):
@@ -186,6 +197,11 @@ def _check_own(spark: SparkSession, wanted: Mapping[str, str]) -> None:
 def check_session(spark: SparkSession) -> None:
     """Refuse a session, made by anyone, under whose settings a query would mean something else."""
     _check(spark, MEANING)
+
+
+def check_streaming(spark: SparkSession) -> None:
+    """Refuse a session under whose settings a streaming frame would lose rows or hang."""
+    _check(spark, STREAMING)
 
 
 def _check(spark: SparkSession, wanted: Mapping[str, str]) -> None:

@@ -23,13 +23,6 @@ from sluicegate.runtime.batch import check_served
 from sluicegate.runtime.gate.layout import Layout, find_layout
 from sluicegate.runtime.network.shapes import Shaped, find_shape
 
-ENGINE_CODES = {
-    "denied": "no grant lets the user see what the query reads",
-    "nothing-to-run": "grants apply, but nothing of the query can come back",
-    "too-many-shapes": "as many different shapes of queries run as may",
-    "unknown-handle": "there is no running query of this name",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Allowed:

@@ -42,9 +42,6 @@ from sluicegate.runtime.network.lift import settle_plan
 from sluicegate.targets.duckdb_expressions import settle
 from sluicegate.targets.duckdb_text import infer_type
 
-SHAPE_CODES = {
-    "constant-too-long": "a text in a query or a policy is longer than a running query may hold",
-}
 LONGEST_TEXT = 1 << 16
 _SCALARS = frozenset(
     {Kind.INT, Kind.BIGINT, Kind.DOUBLE, Kind.STRING, Kind.TIMESTAMP, Kind.TIME, Kind.INTERVAL}

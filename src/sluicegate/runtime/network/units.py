@@ -30,7 +30,6 @@ from sluicegate.graph.windows import TimeWindow, TupleWindow
 from sluicegate.runtime.network.lift import is_lifted, lift_joins, with_inputs
 from sluicegate.targets.spark_live import CUT, CUT_START
 
-UNIT_CODES = {"not-live": "the query is understood, but cannot be followed live"}
 _CUT_TIME = Column(CUT, "time", TIMESTAMP)
 
 

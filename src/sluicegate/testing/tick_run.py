@@ -1,0 +1,102 @@
+"""A case as a stream: its rows in random batches, the engine's ticks over them, and all that the ticks gave.
+
+Logs are filled by hand, so that no streaming query is needed; out-of-order rows stay within the watermark (D5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sluicegate.expr.nodes import Value
+from sluicegate.graph.operators import sources
+from sluicegate.policy.environment import environment
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.log_files import LATE
+from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.frames import make_table
+from sluicegate.runtime.gate.layout import find_layout
+from sluicegate.runtime.network.evaluate import Evaluator
+from sluicegate.runtime.network.places import find_place
+from sluicegate.runtime.network.shapes import find_shape
+from sluicegate.runtime.network.subscriptions import Subscription
+from sluicegate.runtime.network.tuple_windows import Carried
+from sluicegate.runtime.network.units import find_units
+from sluicegate.testing.cases import Case
+from sluicegate.testing.differential import authorize
+
+if TYPE_CHECKING:
+    from sluicegate.runtime.frames import Session
+
+Tuples = Sequence[Mapping[str, Value]]
+
+
+def run_ticks(spark: Session, case: Case, rng: Random, folder: Path, most: int = 8) -> list[dict[str, Value]]:
+    """All rows that ticks over random cuts of the case's input give; refused where the query cannot be followed live."""
+    plan = authorize(case)
+    if plan is None:
+        return []
+    shaped = find_shape(plan, environment(case.catalog, case.user))
+    units = find_units(shaped.shape)
+    names = sorted({each.stream for each in sources(plan.root)})
+    streams = {name: fit_watermark(case.catalog.streams[name], case.data.get(name, ())) for name in names}
+    logs = {name: SourceLog(log_folder(folder, stream), stream) for name, stream in streams.items()}
+    left = {name: list(case.data.get(name, ())) for name in names}
+    evaluator, layout = Evaluator(spark, logs), find_layout(plan)
+    asked = [Subscription(1, shaped.constants)]
+    carried = [Carried() for _ in units]
+    place, rows = find_place(logs, names), []
+    ended = False
+    while not ended:
+        ended = all(log.finished for log in logs.values())
+        for name, log in logs.items():
+            if rng.random() < 0.7:
+                feed_log(log, left[name], rng.randint(1, most))
+        after = find_place(logs, names)
+        for at, unit in enumerate(units):
+            found, carried[at] = evaluator.run(unit, shaped.types, asked, (place, after), carried[at])
+            rows += [] if found is None else layout.make_rows(found)
+        place = after
+    return rows
+
+
+def fit_watermark(stream: Stream, rows: Tuples) -> Stream:
+    """The stream with a watermark that no row of these is later than."""
+    latest, delay = None, 0
+    for row in rows:
+        moment = row.get(stream.event_time or "")
+        if isinstance(moment, int):
+            delay = max(delay, 0 if latest is None else latest - moment)
+            latest = moment if latest is None else max(latest, moment)
+    return replace(stream, watermark=delay)
+
+
+def feed_log(log: SourceLog, left: list[Mapping[str, Value]], most: int) -> None:
+    """Append the next rows, taken off the list, or end the log where there are none."""
+    if log.finished:
+        return
+    taken = [left.pop(0) for _ in range(min(most, len(left)))]
+    if taken:
+        append_rows(log, taken)
+    else:
+        log.finish()
+
+
+def append_rows(log: SourceLog, rows: Tuples) -> None:
+    """A batch of conforming rows, late ones marked as a feed would."""
+    number, names = log.end, [name for name, _ in log.stream.attributes]
+    values = [tuple(row.get(name) for name in names) for row in rows]
+    moments = [row.get(log.stream.event_time or "") for row in rows]
+    late = [isinstance(each, int) and log.watermark is not None and each < log.watermark for each in moments]
+    table = make_table(log.stream, values, [number << 32 | at for at in range(len(rows))])
+    folder = log.data_folder(number)
+    folder.mkdir(parents=True)
+    pq.write_table(table.append_column(LATE, pa.array(late, pa.bool_())), folder / "rows.parquet")
+    known = [each for each in moments if isinstance(each, int)]
+    log.commit(log.describe(number, len(rows), min(known, default=None), max(known, default=None)))
