@@ -46,7 +46,7 @@ def test_frames_that_do_not_fit_are_refused(spark: SparkSession) -> None:
     ):
         allowed.to_spark(spark, {"Position": spark.sql("SELECT 1L AS ts")})
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(DiagnosticError, match="only batch frames are served yet"):
+    with pytest.raises(DiagnosticError, match="`ts` of the frame for `Position` is missing"):
         allowed.to_spark(spark, {"Position": stream})
 
 

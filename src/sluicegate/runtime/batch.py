@@ -58,11 +58,16 @@ def authorized_frame(
     """For sessions and frames that others made: both are checked, and every stream needs its frame."""
     check_session(spark)
     check_served(plan, streams)
+    check_given(plan, frames)
+    return plan_frame(spark, plan, frames, env)
+
+
+def check_given(plan: AuthorizedPlan, frames: Mapping[str, DataFrame]) -> None:
+    """Refuse where a stream of the plan has no frame."""
     missing = sorted({source.stream for source in sources(plan.root)} - set(frames))
     if missing:
         message = f"the query reads `{missing[0]}`, and no frame was given for it"
         raise DiagnosticError([Diagnostic("frame-schema", message)])
-    return plan_frame(spark, plan, frames, env)
 
 
 def check_served(plan: AuthorizedPlan, streams: Mapping[str, Stream]) -> None:

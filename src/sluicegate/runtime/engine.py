@@ -24,10 +24,11 @@ from sluicegate.language.query_syntax import Start, StartAt
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.ledger import Refused
 from sluicegate.policy.model import Follow
+from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.ledger import Ledger
-from sluicegate.runtime.network.authorize import Allowed, authorize
+from sluicegate.runtime.network.authorize import Allowed, authorize, is_same_for
 from sluicegate.runtime.network.carried_store import CarriedStore
 from sluicegate.runtime.network.evaluate import Evaluator
 from sluicegate.runtime.network.follow import Followed
@@ -47,7 +48,8 @@ _COMMIT_AFTER = 5.0
 class Engine:
     """Runs queries until `stop`. What `folder` holds survives: after a restart the queries go on where they were.
 
-    `frames` are raw streaming frames to read instead of the feeds that the catalog names.
+    `frames` are raw streaming frames to read instead of the feeds that the catalog names. With `push`, streams without a
+    source are filled by `feeds.push`; else a query on one is refused.
     """
 
     def __init__(
@@ -60,12 +62,13 @@ class Engine:
         trigger: str = "200 milliseconds",
         keep: int = 600_000_000,
         most_shapes: int = MOST_SHAPES,
+        push: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.catalog, self._spark, self._keep = catalog, spark, keep
         self.gate = Gate(folder / "gate")
         self.ledger = Ledger(folder / "ledger")
-        self.feeds = Feeds(spark, folder / "feeds", frames or {}, trigger, self._wake)
+        self.feeds = Feeds(spark, folder / "feeds", frames or {}, trigger, self._wake, push)
         self._records = Records(folder / "queries")
         evaluator = Evaluator(spark, self.feeds.logs)
         store = CarriedStore(folder / "windows")
@@ -95,11 +98,9 @@ class Engine:
     def register(self, user: str, query: str, handle: str | None = None) -> str:
         """Start a query; its handle. Raises `DiagnosticError` where the user may not have it, or it cannot run."""
         with self._changes:
-            allowed = authorize(self.catalog, user, query)
             name = handle or uuid4().hex
-            self.network.admit_shape(allowed.shaped)
+            allowed = self._allow(self.catalog, user, query, name)
             logs = self.feeds.open(self.catalog, self._streams(allowed))
-            self._admit(self.catalog, user, name, allowed)
             start, since, place = self._begin(allowed, allowed.start)
             with self.gate.lock:
                 number = self.gate.open(name, 1, allowed.layout)
@@ -121,13 +122,7 @@ class Engine:
     def apply(self, catalog: Catalog) -> dict[str, str]:
         """Put a version of the catalog in force; the queries that were withdrawn, with the reasons (R10–R12)."""
         with self._changes:
-            if any(
-                catalog.streams.get(name) != stream
-                for name, stream in self.catalog.streams.items()
-                if name in self.feeds.logs
-            ):
-                _LOGGER.debug("a stream that is being read was declared anew")
-            decided = {handle: self._judge(catalog, each) for handle, each in self._running.items()}
+            decided = {handle: self._judge(catalog, each) for handle, each in self._find_touched(catalog)}
             withdrawn: dict[str, str] = {}
             with self.gate.lock:
                 self.catalog = catalog
@@ -142,6 +137,12 @@ class Engine:
             self._wake()
             return withdrawn
 
+    def _find_touched(self, catalog: Catalog) -> list[tuple[str, Running]]:
+        """The queries of users for whom the version differs."""
+        users = {each.user for each in self._running.values()}
+        touched = {user for user in users if not is_same_for(user, self.catalog, catalog)}
+        return [(handle, each) for handle, each in self._running.items() if each.user in touched]
+
     def _judge(self, catalog: Catalog, query: Running) -> Allowed | str:
         """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""
         try:
@@ -150,12 +151,11 @@ class Engine:
                 for name in self._streams(query.allowed)
             ):
                 return "a stream that the query reads was declared anew"
-            allowed = authorize(catalog, query.user, query.query)
+            allowed = authorize(catalog, query.user, query.query, query.allowed.without)
             if allowed.mark != query.allowed.mark:
-                self.network.admit_shape(allowed.shaped)
                 self._release(query)
-                self._admit(catalog, query.user, query.handle, allowed)
-                self.feeds.open(catalog, self._streams(allowed))
+                allowed = self._allow(catalog, query.user, query.query, query.handle)
+                self.feeds.start(self.feeds.open(catalog, self._streams(allowed)))
             return allowed
         except DiagnosticError as error:
             return "; ".join(each.message for each in error.diagnostics)
@@ -184,15 +184,40 @@ class Engine:
         last = max(self._greatest(query.allowed), default=None)
         self.ledger.close(query.user, query.allowed.releases, last, query.handle)
 
-    def _admit(self, catalog: Catalog, user: str, handle: str, allowed: Allowed) -> None:
+    def _allow(self, catalog: Catalog, user: str, query: str, handle: str) -> Allowed:
+        """What the user may have beside all that was given before (R8): grants that would tell more are left out."""
+        without: frozenset[str] = frozenset()
+        told: list[Diagnostic] = []
+        while True:
+            try:
+                allowed = authorize(catalog, user, query, without)
+            except DiagnosticError as error:
+                raise DiagnosticError([*told, *error.diagnostics]) from error
+            self.network.admit_shape(allowed.shaped)
+            refused = self._admit(catalog, user, handle, allowed)
+            if refused is None:
+                return replace(allowed, notices=(*allowed.notices, *map(_notice, told)))
+            told.append(Diagnostic(refused.code, refused.message))
+            without |= {refused.entry.grant}
+
+    def _admit(self, catalog: Catalog, user: str, handle: str, allowed: Allowed) -> Refused | None:
         if not allowed.releases:
-            return
+            return None
         if allowed.start is not Start.LATEST and any(each.counts_tuples for each in allowed.releases):
             message = "windows of tuples under an aggregate grant begin where the count is: START AT LATEST"
             raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+        self._check_counts(user, handle, allowed)
         answer = self.ledger.admit(user, allowed.releases, catalog.grants, handle)
-        if isinstance(answer, Refused):
-            raise DiagnosticError([Diagnostic(answer.code, answer.message)])
+        return answer if isinstance(answer, Refused) else None
+
+    def _check_counts(self, user: str, handle: str, allowed: Allowed) -> None:
+        """Tuple windows under a grant: one count at a time, for windows of two counts lie askew and tell what is between (R8)."""
+        counted = {each.streams for each in allowed.releases if each.counts_tuples}
+        for other in self._running.values():
+            if other.handle != handle and other.user == user:
+                if counted & {each.streams for each in other.allowed.releases if each.counts_tuples}:
+                    message = "a query of yours counts windows of these tuples already: one at a time"
+                    raise DiagnosticError([Diagnostic("ledger-tuples", message)])
 
     def _begin(self, allowed: Allowed, start: StartAt) -> tuple[int | None, int | None, Place]:
         """Start, since and place of a query that begins now."""
@@ -236,11 +261,8 @@ class Engine:
 
     def _take_up(self, recorded: Recorded, places: Mapping[int, Place]) -> None:
         try:
-            allowed = authorize(self.catalog, recorded.user, recorded.query)
-            self.network.admit_shape(allowed.shaped)
+            allowed = self._allow(self.catalog, recorded.user, recorded.query, recorded.handle)
             self.feeds.open(self.catalog, self._streams(allowed))
-            if allowed.mark != recorded.mark:
-                self._admit(self.catalog, recorded.user, recorded.handle, allowed)
         except DiagnosticError as error:
             reason = "; ".join(each.message for each in error.diagnostics)
             self.gate.withdraw(recorded.handle, reason)
@@ -348,6 +370,10 @@ class Engine:
         self.network.close()
         self.gate.shut()
         self.ledger.shut()
+
+
+def _notice(told: Diagnostic) -> Notice:
+    return Notice("PR", told.code, told.message)
 
 
 def _extend(place: Place, now: Place) -> Place:

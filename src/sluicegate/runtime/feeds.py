@@ -1,16 +1,21 @@
-"""The feeds of an engine: a log for each stream that somebody reads, and the query that fills it."""
+"""The feeds of an engine: a log for each stream that somebody reads, and the query that fills it, or whoever pushes into it."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.append import append_table
 from sluicegate.runtime.feed.ingest import Ingest
 from sluicegate.runtime.feed.source_log import SourceLog
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -24,7 +29,9 @@ class Feeds:
         frames: Mapping[str, DataFrame],
         trigger: str,
         on_batch: Callable[[], None],
+        push: bool,
     ) -> None:
+        self._push, self._pushing = push, threading.Lock()
         self._spark, self._folder, self._frames = spark, folder, frames
         self._trigger, self._on_batch = trigger, on_batch
         self._ingests: dict[str, Ingest] = {}
@@ -45,7 +52,21 @@ class Feeds:
 
     def start(self, streams: Iterable[str]) -> None:
         for name in streams:
-            self._ingests[name].start()
+            if not self._is_pushed(self._ingests[name].stream):
+                self._ingests[name].start()
+
+    def _is_pushed(self, stream: Stream) -> bool:
+        return self._push and stream.format is None and stream.name not in self._frames
+
+    def push(self, stream: str, rows: pa.Table) -> None:
+        """Append rows to the log of a stream that has no source of its own; columns are the stream's attributes."""
+        ingest = self._ingests.get(stream)
+        if ingest is None or not self._is_pushed(ingest.stream):
+            message = f"`{stream}` is not read by anybody, or has a source of its own"
+            raise DiagnosticError([Diagnostic("feed-push", message)])
+        with self._pushing:
+            append_table(ingest.log, rows)
+        self._on_batch()
 
     @property
     def failures(self) -> dict[str, str]:

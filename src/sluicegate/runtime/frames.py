@@ -78,11 +78,8 @@ def make_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def check_frame(source: Source, frame: DataFrame, ordered: bool) -> None:
-    """A batch frame with the stream's attributes, each of its type, and the arrival number where the order matters."""
+    """The stream's attributes, each of its type, and the arrival number where the order matters."""
     stream = source.stream
-    if frame.isStreaming:
-        message = f"the frame for `{stream}` is a streaming one, and only batch frames are served yet"
-        raise _refuse("frame-streaming", message)
     found = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
     wanted = [(name, _NAMES[of.kind]) for name, of in source.attributes]
     for name, kind in [*wanted, (ARRIVAL, "bigint")] if ordered else wanted:

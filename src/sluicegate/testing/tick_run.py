@@ -12,13 +12,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sluicegate.expr.nodes import Value
 from sluicegate.graph.operators import sources
 from sluicegate.policy.environment import environment
 from sluicegate.policy.model import Stream
-from sluicegate.runtime.feed.log_files import LATE
+from sluicegate.runtime.feed.append import append_table
 from sluicegate.runtime.feed.source_log import SourceLog, log_folder
 from sluicegate.runtime.frames import make_table
 from sluicegate.runtime.gate.layout import find_layout
@@ -28,6 +27,7 @@ from sluicegate.runtime.network.shapes import find_shape
 from sluicegate.runtime.network.subscriptions import Subscription
 from sluicegate.runtime.network.tuple_windows import Carried
 from sluicegate.runtime.network.units import find_units
+from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.testing.cases import Case
 from sluicegate.testing.differential import authorize
 
@@ -89,14 +89,12 @@ def feed_log(log: SourceLog, left: list[Mapping[str, Value]], most: int) -> None
 
 
 def append_rows(log: SourceLog, rows: Tuples) -> None:
-    """A batch of conforming rows, late ones marked as a feed would."""
-    number, names = log.end, [name for name, _ in log.stream.attributes]
+    """A batch of conforming rows."""
+    append_table(log, make_rows(log.stream, rows))
+
+
+def make_rows(stream: Stream, rows: Tuples) -> pa.Table:
+    """Conforming rows as a table with the stream's attributes; one that a row lacks is NULL."""
+    names = [name for name, _ in stream.attributes]
     values = [tuple(row.get(name) for name in names) for row in rows]
-    moments = [row.get(log.stream.event_time or "") for row in rows]
-    late = [isinstance(each, int) and log.watermark is not None and each < log.watermark for each in moments]
-    table = make_table(log.stream, values, [number << 32 | at for at in range(len(rows))])
-    folder = log.data_folder(number)
-    folder.mkdir(parents=True)
-    pq.write_table(table.append_column(LATE, pa.array(late, pa.bool_())), folder / "rows.parquet")
-    known = [each for each in moments if isinstance(each, int)]
-    log.commit(log.describe(number, len(rows), min(known, default=None), max(known, default=None)))
+    return make_table(stream, values, [0] * len(rows)).drop_columns([ARRIVAL])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.nodes import FactRef, walk
 from sluicegate.expr.types import Type
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
@@ -15,7 +16,7 @@ from sluicegate.language.resolve import read_query
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.environment import environment
 from sluicegate.policy.ledger import Entry
-from sluicegate.policy.model import Follow, User
+from sluicegate.policy.model import Follow, Grant, User
 from sluicegate.rewrite.notices import Decision, Notice, judge
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.releases import find_releases
@@ -35,14 +36,22 @@ class Allowed:
     releases: tuple[Entry, ...]
     follow: Follow | None
     mark: str
+    without: frozenset[str] = frozenset()
+    """Aggregate grants that the ledger keeps it from using (R8)."""
 
     @property
     def streams(self) -> tuple[str, ...]:
         return tuple(sorted({each.stream for each in sources(self.shaped.shape.root)}))
 
 
-def authorize(catalog: Catalog, user: str, query: str) -> Allowed:
-    """Raises `DiagnosticError` with the reason where the user may have nothing, or it cannot be run."""
+def authorize(catalog: Catalog, user: str, query: str, without: frozenset[str] = frozenset()) -> Allowed:
+    """Raises `DiagnosticError` with the reason where the user may have nothing, or it cannot be run.
+
+    `without` names grants that are not to be used.
+    """
+    if without:
+        kept = {name: grant for name, grant in catalog.grants.items() if name not in without}
+        catalog = replace(catalog, grants=kept)
     asked = read_query(query, catalog)
     known = catalog.users.get(user)
     draft = rewrite(catalog, known or User(user), asked.root, asked.united)
@@ -57,8 +66,34 @@ def authorize(catalog: Catalog, user: str, query: str) -> Allowed:
     shaped = find_shape(plan, environment(catalog, user), _moving(catalog, follow))
     releases = find_releases(draft, user, None)
     return Allowed(
-        shaped, find_layout(plan), judged.notices, asked.start, releases, follow, _mark(plan, shaped)
+        shaped,
+        find_layout(plan),
+        judged.notices,
+        asked.start,
+        releases,
+        follow,
+        _mark(plan, shaped, follow),
+        without,
     )
+
+
+def is_same_for(user: str, old: Catalog, new: Catalog) -> bool:
+    """Whether nothing that a decision about the user's queries depends on differs: then they need not be judged anew."""
+    if old.streams != new.streams or old.punctuations != new.punctuations:
+        return False
+    if old.users.get(user) != new.users.get(user) or old.roles_of(user) != new.roles_of(user):
+        return False
+    grants = new.grants_to(user)
+    if old.grants_to(user) != grants:
+        return False
+    return old.facts == new.facts or not any(_names_fact(grant) for grant in grants)
+
+
+def _names_fact(grant: Grant) -> bool:
+    exprs = [grant.predicate]
+    if grant.during is not None:
+        exprs += [grant.during.lower, grant.during.upper]
+    return any(isinstance(part, FactRef) for expr in exprs for part in walk(expr))
 
 
 def _moving(catalog: Catalog, follow: Follow | None) -> Mapping[str, Type]:
@@ -69,8 +104,8 @@ def _moving(catalog: Catalog, follow: Follow | None) -> Mapping[str, Type]:
     return {name: of for name in follow.attributes if (of := stream.type_of(name)) is not None}
 
 
-def _mark(plan: AuthorizedPlan, shaped: Shaped) -> str:
-    text = repr((shaped.shape, shaped.constants, [each.name for each in plan.outputs]))
+def _mark(plan: AuthorizedPlan, shaped: Shaped, follow: Follow | None) -> str:
+    text = repr((shaped.key, shaped.constants, [each.name for each in plan.outputs], follow))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

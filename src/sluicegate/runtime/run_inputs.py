@@ -1,0 +1,63 @@
+"""Run a plan over input files and give rows as Python has them, for the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sluicegate.expr.evaluate import Environment
+from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import TIMESTAMP
+from sluicegate.graph.operators import sources
+from sluicegate.graph.plan import END_NAME, START_NAME, AuthorizedPlan
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.batch import check_served, run_batch, run_files
+from sluicegate.runtime.frames import make_frame
+from sluicegate.runtime.inputs import load_input
+from sluicegate.runtime.session import check_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def run_inputs(
+    plan: AuthorizedPlan | None,
+    paths: Mapping[str, Path],
+    env: Environment,
+    streams: Mapping[str, Stream],
+    spark: SparkSession | None = None,
+) -> list[dict[str, object]]:
+    """The plan's rows over the files that it reads."""
+    if plan is None:
+        return []
+    check_served(plan, streams)
+    wanted = {each.stream for each in sources(plan.root)}
+    tables = {name: load_input(streams[name], path).table for name, path in paths.items() if name in wanted}
+    if spark is None:
+        return _present(plan, run_files(plan, tables, env, streams))
+    check_session(spark)
+    frames = {name: make_frame(spark, table) for name, table in tables.items()}
+    return _present(plan, run_batch(spark, plan, frames, env, streams))
+
+
+def _present(plan: AuthorizedPlan, rows: list[dict[str, Value]]) -> list[dict[str, object]]:
+    times = {each.name for each in plan.outputs if each.column.of == TIMESTAMP}
+    times |= {START_NAME, END_NAME} if plan.windowed else set()
+    return [
+        {name: to_moment(value) if name in times else value for name, value in row.items()} for row in rows
+    ]
+
+
+def to_moment(value: Value) -> datetime | None:
+    """Microseconds since 1970 as a moment in UTC."""
+    return _EPOCH + timedelta(microseconds=value) if isinstance(value, int) else None
+
+
+def to_micros(moment: datetime) -> int:
+    """A moment as microseconds since 1970; in UTC where it names no zone (D1)."""
+    known = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (known - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,169 @@
+"""A shape as a streaming frame: a frame for each of its nodes, made of those of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
+from sluicegate.graph.operators import Join, Source, sources, walk
+from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.frames import check_frame
+from sluicegate.targets.spark_stream import (
+    TS,
+    StreamContext,
+    is_join_of_streams,
+    is_stateful,
+    make_context,
+    write_result,
+    write_step,
+)
+from sluicegate.targets.spark_text import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+GREATEST = "greatest"
+_WATERMARKED = "spark.watermarkDelayMs"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A streaming frame, and the names under which its progress tells the greatest event time of each source."""
+
+    frame: DataFrame
+    observed: tuple[str, ...]
+
+
+def build_frame(
+    spark: SparkSession,
+    shape: AuthorizedPlan,
+    names: list[str],
+    frames: Mapping[str, DataFrame],
+    streams: Mapping[str, Stream],
+    subscription: DataFrame,
+) -> Built:
+    """The shape's result under the names. Views have names that nobody else has, and only while a step is analysed."""
+    mark = uuid4().hex
+    found = {each.stream: each for each in sources(shape.root)}
+    tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted(found))}
+    moments = {stream: _free_name(each) for stream, each in found.items() if each.event_time is not None}
+    ctx = make_context(shape, tables, f"v{mark}_q", moments)
+    ordered = {each.stream for each in sources(shape.root) if ctx.needs[id(each)].order}
+    for stream, source in found.items():
+        _check_source(source, frames[stream], stream in ordered)
+    stateful = any(is_stateful(node) for node in walk(shape.root))
+    observed = {stream: f"sluicegate_{table}" for stream, table in tables.items() if stream in moments}
+    views = _Views(spark)
+    try:
+        views.add(f"v{mark}_q", subscription)
+        for stream, table in tables.items():
+            views.add(table, _prepare(frames[stream], streams[stream], moments, observed, stateful))
+        delay = max((_delay(streams[stream]) for stream in found), default=0)
+        return Built(
+            _build_steps(shape, names, ctx, views, mark, delay), tuple(observed.values()) if stateful else ()
+        )
+    finally:
+        views.drop()
+
+
+class _Views:
+    """Names of frames, for as long as texts are read that use them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._names: list[str] = []
+
+    def add(self, name: str, frame: DataFrame) -> None:
+        frame.createOrReplaceTempView(name)
+        self._names.append(name)
+
+    def drop(self) -> None:
+        for name in self._names:
+            self.spark.catalog.dropTempView(name)
+
+
+def _build_steps(
+    shape: AuthorizedPlan, names: list[str], ctx: StreamContext, views: _Views, mark: str, delay: int
+) -> DataFrame:
+    for at, node in enumerate(walk(shape.root)):
+        frame = views.spark.sql(write_step(node, ctx))
+        if isinstance(node, Join) and is_join_of_streams(node) and TS in frame.columns:
+            # the later of two watermarked times is no earlier than the watermark either, which Spark cannot know
+            frame = frame.withMetadata(TS, {_WATERMARKED: delay})
+        ctx.steps[id(node)] = f"s{mark}_{at}"
+        views.add(ctx.steps[id(node)], frame)
+    result = views.spark.sql(write_result(shape, names, ctx))
+    _check_chain(views.spark, result)
+    return result
+
+
+def _check_chain(spark: SparkSession, frame: DataFrame) -> None:
+    """Refuse now what Spark would refuse when a query starts: operators with state that cannot stand on each other."""
+    from pyspark.errors import AnalysisException
+
+    jvm: Any = spark._jvm
+    analysis = jvm.org.apache.spark.sql.catalyst.analysis
+    append = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
+    try:
+        analysis.UnsupportedOperationChecker.checkForStreaming(frame._jdf.queryExecution().analyzed(), append)
+    except AnalysisException:
+        message = "a streaming frame cannot have these windows and joins on top of each other"
+        raise DiagnosticError([Diagnostic("not-streamable", message)]) from None
+
+
+def _free_name(source: Source) -> str:
+    name, taken = "_moment", {attribute.casefold() for attribute, _ in source.attributes}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _prepare(
+    frame: DataFrame,
+    stream: Stream,
+    moments: Mapping[str, str],
+    observed: Mapping[str, str],
+    stateful: bool,
+) -> DataFrame:
+    """With the event time as a column of its own and, where there is state, the watermark directly above the source.
+
+    Nothing moves below an observation: so which tuples are late, and which windows close, is the same for every policy
+    (R17, I4).
+    """
+    if stream.event_time is None:
+        return frame
+    name = moments[stream.name]
+    time = quote_name(stream.event_time)
+    inside = f"unix_micros({time}) BETWEEN {TIMESTAMP_MIN} AND {TIMESTAMP_MAX}"
+    timed = frame.selectExpr("*", f"CASE WHEN {inside} THEN {time} END AS {name}")
+    if not stateful:
+        return timed
+    from pyspark.sql.functions import expr
+
+    greatest = expr(f"unix_micros(max({name}))").alias(GREATEST)
+    marked = timed.withWatermark(name, f"{_delay(stream)} milliseconds")
+    return marked.observe(observed[stream.name], greatest)
+
+
+def _delay(stream: Stream) -> int:
+    """In milliseconds, which is how fine Spark's watermark is; rounded up, so that none is lost (D5)."""
+    return -(-stream.watermark // 1000)
+
+
+def _check_source(source: Source, frame: DataFrame, ordered: bool) -> None:
+    check_frame(source, frame, ordered)
+    if frame.isStreaming and source.event_time is None:
+        message = f"`{source.stream}` is a table, and its frame a streaming one"
+        raise DiagnosticError([Diagnostic("frame-mixed", message, help="give a batch frame for a table")])
+    if not frame.isStreaming and source.event_time is not None:
+        message = f"the frame for `{source.stream}` is a batch one, and others are streaming"
+        raise DiagnosticError([Diagnostic("frame-mixed", message)])
+    if any(_WATERMARKED in (each.metadata or {}) for each in frame.schema.fields):
+        message = f"the frame for `{source.stream}` has a watermark already"
+        help_ = "the stream's declaration states it: leave `withWatermark` out"
+        raise DiagnosticError([Diagnostic("frame-schema", message, help=help_)])

@@ -1,0 +1,147 @@
+"""A streaming frame of an authorized query that follows the values of its policy from micro-batch to micro-batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from sluicegate.expr.evaluate import Environment
+from sluicegate.expr.values import LONG_MAX
+from sluicegate.graph.operators import sources
+from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.batch import check_given, check_served
+from sluicegate.runtime.network.lift import lift_joins
+from sluicegate.runtime.network.shapes import Shaped, find_shape
+from sluicegate.runtime.network.subscriptions import Subscription
+from sluicegate.runtime.session import check_session, check_streaming
+from sluicegate.runtime.stream.build import build_frame
+from sluicegate.runtime.stream.live_table import LiveTable, find_version
+from sluicegate.runtime.stream.watch import Watch
+from sluicegate.targets.spark import result_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WITHHELD = LONG_MAX
+"""As `since`: no window is whole yet."""
+
+
+class Change(Enum):
+    """What a new version of the catalog means for a frame."""
+
+    NONE = "none"
+    VALUES = "values"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An authorized plan, and the values that it has under one version of the catalog."""
+
+    plan: AuthorizedPlan
+    environment: Environment
+    streams: Mapping[str, Stream]
+
+    def shape(self) -> Shaped:
+        return find_shape(self.plan, self.environment)
+
+    def sources(self) -> dict[str, Stream]:
+        return {each.stream: self.streams[each.stream] for each in sources(self.plan.root)}
+
+
+class LiveFrame:
+    """`frame` is the streaming frame. Closed, its next micro-batch fails."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        version: Version,
+        frames: Mapping[str, DataFrame],
+        start: int | None = None,
+        since: int | None = None,
+    ) -> None:
+        """`start`: no tuple before it is read; `since`: no window that reaches back before it is whole, `WITHHELD` until known."""
+        check_session(spark)
+        check_streaming(spark)
+        check_served(version.plan, version.streams)
+        check_given(version.plan, frames)
+        self._version, self._shaped = version, version.shape()
+        self._start, self._since = start, since
+        self._lock = threading.Lock()
+        self._table = LiveTable(self._shaped.types)
+        try:
+            self._write()
+            names = [name for name, _ in result_columns(version.plan)]
+            shape = lift_joins(self._shaped.shape)
+            built = build_frame(spark, shape, names, frames, version.streams, self._table.open(spark))
+        except BaseException:
+            self._table.remove()
+            raise
+        self.frame: DataFrame = built.frame
+        self._watch = Watch(spark, built.observed, self._begin_windows) if built.observed else None
+        if self._watch is not None and since == WITHHELD:
+            self._watch.expect()
+
+    def change(self, version: Version | None, since: int | None = None) -> Change:
+        """Put a new version in force from the next micro-batch on; None: nothing of the query is left.
+
+        `since` is the greatest event time that the sources had brought by then, where the caller knows it.
+        """
+        with self._lock:
+            if self._table.ended:
+                return Change.ENDED
+            if version is None:
+                return self._end("withdrawn")
+            shaped = version.shape()
+            if not self._fits(version, shaped):
+                return self._end("policy-changed")
+            self._version = version
+            if shaped.constants == self._shaped.constants:
+                return Change.NONE
+            self._shaped = shaped
+            self._since = WITHHELD if since is None else since
+            self._write()
+            if self._watch is not None and since is None:
+                self._watch.expect()
+            return Change.VALUES
+
+    def end(self, code: str) -> None:
+        """Let the next micro-batch fail, with the code."""
+        with self._lock:
+            self._end(code)
+
+    def close(self) -> None:
+        """Forget the values; a query that still runs over the frame fails."""
+        with self._lock:
+            if self._watch is not None:
+                self._watch.stop()
+            self._table.remove()
+
+    def _fits(self, version: Version, shaped: Shaped) -> bool:
+        names = [name for name, _ in result_columns(version.plan)]
+        return (
+            shaped.shape == self._shaped.shape
+            and shaped.types == self._shaped.types
+            and names == [name for name, _ in result_columns(self._version.plan)]
+            and version.sources() == self._version.sources()
+        )
+
+    def _end(self, code: str) -> Change:
+        self._table.end(code)
+        return Change.ENDED
+
+    def _write(self) -> None:
+        constants = self._shaped.constants
+        row = Subscription(find_version(constants), constants, self._start, self._since)
+        self._table.write(row)
+
+    def _begin_windows(self, greatest: int) -> None:
+        """All that an older version may have read is known: windows after it are whole (R11)."""
+        with self._lock:
+            if self._since == WITHHELD and not self._table.ended:
+                self._since = greatest + 1
+                self._write()

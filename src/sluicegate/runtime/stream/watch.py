@@ -1,0 +1,70 @@
+"""How far the queries over a streaming frame have read: the greatest event time, as Spark's progress tells it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from sluicegate.runtime.stream.build import GREATEST
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Watch(StreamingQueryListener):
+    """Calls `tell` with the greatest event time once every query has run a micro-batch that began after `expect`.
+
+    Until then a batch may be under way that read the row before; its tuples count too.
+    """
+
+    def __init__(self, spark: SparkSession, observed: Sequence[str], tell: Callable[[int], None]) -> None:
+        self._spark, self._observed, self._tell = spark, frozenset(observed), tell
+        self._lock = Lock()
+        self._greatest: int | None = None
+        self._begun: dict[str, float] = {}
+        self._asked: float | None = None
+        spark.streams.addListener(self)
+
+    def expect(self) -> None:
+        with self._lock:
+            self._asked = time.time()
+
+    def stop(self) -> None:
+        self._spark.streams.removeListener(self)
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 — Spark's name
+        pass
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 — Spark's name
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802 — Spark's name
+        progress = event.progress
+        if self._observed.isdisjoint(progress.observedMetrics):
+            return
+        found = [progress.observedMetrics[name][GREATEST] for name in self._observed]
+        begun = datetime.fromisoformat(progress.timestamp).timestamp()
+        greatest = self._note(str(progress.runId), begun, [each for each in found if each is not None])
+        if greatest is not None:
+            self._tell(greatest)
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 — Spark's name
+        with self._lock:
+            self._begun.pop(str(event.runId), None)
+
+    def _note(self, run: str, begun: float, found: Sequence[int]) -> int | None:
+        """The greatest event time, if it is what was waited for."""
+        with self._lock:
+            self._begun[run] = begun
+            known = [] if self._greatest is None else [self._greatest]
+            self._greatest = max([*known, *found], default=None)
+            late = self._asked is None or any(each <= self._asked for each in self._begun.values())
+            if late or self._greatest is None:
+                return None
+            self._asked = None
+            return self._greatest

@@ -1,0 +1,313 @@
+"""Streaming frames: the rows of the model, however the input is cut, and nothing that a change has taken away."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from corpus.test_corpus_cases import CASES
+from counters import record_cases
+from sluicegate.api import Gate
+from sluicegate.errors import DiagnosticError
+from sluicegate.graph.operators import sources
+from sluicegate.language.load import read_catalog
+from sluicegate.language.resolve import read_query
+from sluicegate.policy.environment import environment
+from sluicegate.runtime.network.lift import lift_joins
+from sluicegate.runtime.network.shapes import find_shape
+from sluicegate.runtime.stream.live_frame import Change
+from sluicegate.targets.spark_stream import check_streamable
+from sluicegate.testing.case_worlds import BASE
+from sluicegate.testing.cases import Case, describe, random_case
+from sluicegate.testing.corpus import Case as CorpusCase
+from sluicegate.testing.differential import as_bag, authorize
+from sluicegate.testing.oracle import expected
+from spark.spark_run import frame_of
+from spark.stream_run import Run, far_row, put_rows, read_rows, run_streaming, start_memory, widen
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _run_of(case: Case) -> Run | None:
+    """None where the case has no plan, reads tables alone, or needs what no streaming frame can have."""
+    plan = authorize(case) if case.user in case.catalog.users else None
+    if plan is None or all(each.event_time is None for each in sources(plan.root)):
+        return None
+    env = environment(case.catalog, case.user)
+    try:
+        check_streamable(lift_joins(find_shape(plan, env).shape))
+    except DiagnosticError:
+        return None
+    return Run(plan, case.data, case.catalog.streams, env)
+
+
+def _model(case: Case, far: bool) -> list[dict[str, object]]:
+    data = dict(case.data)
+    for name, stream in case.catalog.streams.items():
+        if far and stream.event_time is not None:
+            data[name] = [*data[name], far_row(widen(stream, data[name]), data[name])]
+    return expected(case.catalog, case.user, case.root, case.outputs, data, case.united).rows
+
+
+def _compare(spark: SparkSession, folder: Path, cases: list[tuple[str, Case, Run]]) -> None:
+    """Equal to the model; the far tuple shows where a policy shows it, its own windows stay open."""
+    found = run_streaming(spark, [run for _, _, run in cases], folder, Random(len(cases)))
+    with_rows = 0
+    for (name, case, _), rows in zip(cases, found, strict=True):
+        wanted, most, got = as_bag(_model(case, False)), as_bag(_model(case, True)), as_bag(rows)
+        assert wanted <= got <= most, f"case {name}\n{describe(case)}\n{wanted}\n{got}"
+        with_rows += bool(wanted)
+    record_cases("streaming frames against the model", len(cases), with_rows)
+    assert with_rows > len(cases) / 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_cases(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    numbers = itertools.count(seed * 1_000_000)
+    made = ((str(number), random_case(Random(number))) for number in numbers)
+    _compare(spark, tmp_path, list(itertools.islice(_streamable(made), 9)))
+
+
+def test_corpus(spark: SparkSession, tmp_path: Path) -> None:
+    chosen = Random(7).sample([case for case in CASES if case.rows is not None and case.error is None], 60)
+    _compare(spark, tmp_path, list(itertools.islice(_streamable(map(_of_corpus, chosen)), 12)))
+
+
+def _streamable(cases: Iterable[tuple[str, Case]]) -> Iterator[tuple[str, Case, Run]]:
+    for name, case in cases:
+        run = _run_of(case)
+        if run is not None:
+            yield name, case, run
+
+
+def _of_corpus(case: CorpusCase) -> tuple[str, Case]:
+    catalog = case.load_catalog()
+    asked = read_query(case.query, catalog)
+    data = case.typed_input(catalog)
+    return case.label, Case(catalog, case.user, asked.root, asked.outputs, asked.united, data)
+
+
+CATALOG = """
+CREATE STREAM T (ts TIMESTAMP, x INT, kind STRING, name STRING) TIMESTAMP BY ts WATERMARK '1 second';
+CREATE STREAM U (ts TIMESTAMP, x INT, kind STRING) TIMESTAMP BY ts WATERMARK '1 second';
+CREATE ROLE Reader;
+CREATE USER ann ROLES (Reader) SET (kind = '{kind}');
+CREATE GRANT own READ (ts, x, name) ON T WHERE kind = self.kind{more} TO Reader;
+CREATE GRANT other READ (ts, x) ON U TO Reader;
+"""
+SECOND = 1_000_000
+
+
+def _gate(kind: str = "a", more: str = "") -> Gate:
+    return Gate(read_catalog(CATALOG.format(kind=kind, more=more)))
+
+
+class _Feed:
+    """A running query over a stream `T` whose rows the test brings."""
+
+    def __init__(self, spark: SparkSession, folder: Path, query: str, gate: Gate) -> None:
+        self._spark, self._folder, self._gate, self._count = spark, folder, gate, 0
+        self.stream = gate.catalog.streams["T"]
+        (folder / "T").mkdir()
+        frame = read_rows(spark, folder / "T", self.stream)
+        self.followed = gate.authorize("ann", query).follow(spark, {"T": frame})
+        writer = self.followed.frame.writeStream.format("memory").queryName(
+            f"f{folder.name}".replace("-", "_")
+        )
+        self.query = writer.option("checkpointLocation", str(folder / "check")).start()
+
+    def bring(self, *rows: tuple[int, int, str]) -> None:
+        """Tuples of (seconds, x, kind) as one micro-batch."""
+        made = [{"ts": BASE + at * SECOND, "x": x, "kind": kind, "name": "tower"} for at, x, kind in rows]
+        put_rows(self._folder / "T", self.stream, made, [self._count + at for at in range(len(made))])
+        self._count += len(made)
+        self.query.processAllAvailable()
+
+    def rows(self) -> list[tuple[object, ...]]:
+        return sorted(tuple(row) for row in self._spark.table(self.query.name).collect())
+
+    def stop(self) -> None:
+        self.query.stop()
+        self.followed.close()
+        self._spark.catalog.dropTempView(self.query.name)
+
+
+@pytest.fixture
+def make_feed(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[str], _Feed]]:
+    made: list[_Feed] = []
+
+    def make(query: str) -> _Feed:
+        made.append(_Feed(spark, tmp_path, query, _gate()))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+def test_a_changed_value_is_in_force_in_the_next_micro_batch(make_feed: Callable[[str], _Feed]) -> None:
+    feed = make_feed("SELECT x FROM T")
+    feed.bring((1, 1, "a"), (2, 2, "b"))
+    assert feed.followed.apply(_gate("b")) is Change.VALUES
+    feed.bring((3, 3, "a"), (4, 4, "b"))
+    assert feed.followed.apply(_gate("b")) is Change.NONE
+    feed.bring((5, 5, "a"), (6, 6, "b"))
+    assert feed.rows() == [(1,), (4,), (6,)]
+
+
+def test_windows_that_were_open_at_a_change_are_withheld(make_feed: Callable[[str], _Feed]) -> None:
+    """R11. The second window has tuples of both versions, the third of the new one alone."""
+    feed = make_feed("SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST")
+    feed.bring((1, 1, "a"), (2, 2, "a"), (3, 3, "b"))
+    feed.bring((11, 1, "a"), (12, 1, "b"), (13, 1, "b"))
+    latest = datetime(2026, 1, 1, 0, 0, 13, tzinfo=UTC)
+    assert feed.followed.apply(_gate("b"), latest) is Change.VALUES
+    feed.bring((14, 1, "b"), (21, 1, "b"), (22, 1, "a"))
+    feed.bring((40, 1, "b"))
+    assert [row[0] for row in feed.rows()] == [1, 2]
+
+
+def test_without_a_known_time_windows_begin_after_what_was_read(make_feed: Callable[[str], _Feed]) -> None:
+    """Both at the start and at a change: what the first micro-batch brings may be a part of its windows."""
+    feed = make_feed("SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS]")
+    feed.bring((1, 1, "a"), (2, 2, "a"))
+    _wait_for(lambda: feed.followed.live._since == BASE + 2 * SECOND + 1)
+    feed.bring((11, 1, "a"))
+    feed.bring((21, 1, "a"), (22, 1, "b"))
+    assert [row[0] for row in feed.rows()] == [1]
+    feed.followed.apply(_gate("b"))
+    feed.bring((23, 1, "b"), (24, 1, "b"))
+    _wait_for(lambda: feed.followed.live._since == BASE + 24 * SECOND + 1)
+    feed.bring((31, 1, "b"), (32, 1, "b"), (33, 1, "b"))
+    feed.bring((60, 1, "b"))
+    assert [row[0] for row in feed.rows()] == [1, 3]
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("new", "code"),
+    [
+        (_gate(more=" AND x > 0"), "policy-changed"),
+        (Gate(read_catalog(CATALOG.format(kind="a", more="").replace("ROLES (Reader)", ""))), "withdrawn"),
+    ],
+)
+def test_a_frame_ends_with_a_named_error(make_feed: Callable[[str], _Feed], new: Gate, code: str) -> None:
+    feed = make_feed("SELECT x FROM T")
+    feed.bring((1, 1, "a"))
+    assert feed.followed.apply(new) is Change.ENDED
+    with pytest.raises(Exception, match=code) as caught:
+        feed.bring((2, 7731, "a"))
+    assert "7731" not in str(caught.value)
+    assert feed.rows() == [(1,)]
+    assert feed.followed.apply(_gate()) is Change.ENDED
+
+
+def test_without_its_file_a_frame_lets_nothing_through(make_feed: Callable[[str], _Feed]) -> None:
+    feed = make_feed("SELECT x FROM T")
+    folder = feed.followed.live._table._folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    feed.bring((1, 1, "a"))
+    feed.followed.close()
+    assert not folder.exists()
+    with pytest.raises(Exception, match="policy-missing"):
+        feed.bring((2, 2, "a"))
+    assert feed.rows() == [(1,)]
+
+
+def test_lateness_does_not_depend_on_the_policy(make_feed: Callable[[str], _Feed]) -> None:
+    """A hidden tuple moves the watermark as a visible one does, so the window closes and the late tuple is out (R17)."""
+    feed = make_feed("SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] WHERE x > 0 START AT EARLIEST")
+    feed.bring((1, 1, "a"))
+    feed.bring((100, 1, "hidden"))
+    feed.bring((2, 1, "a"))
+    feed.bring((200, -1, "a"))
+    assert [row[0] for row in feed.rows()] == [1]
+
+
+@pytest.mark.parametrize("predicate", ["1 / (x - 42) > 0", "CAST(name AS INT) = 3 OR x > 0"])
+def test_no_predicate_fails_on_hidden_rows(make_feed: Callable[[str], _Feed], predicate: str) -> None:
+    feed = make_feed(f"SELECT x FROM T WHERE {predicate}")
+    feed.bring((1, 43, "a"), (2, 42, "hidden"), (3, 42, "a"), (4, 44, "hidden"))
+    assert {row[0] for row in feed.rows()} <= {42, 43}
+    assert (43,) in feed.rows()
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("SELECT COUNT(*) AS n FROM T [ROWS 2]", "a window of tuples"),
+        ("SELECT T.x FROM T [ROWS 2] JOIN U [ROWS 2] ON T.x = U.x", "the last tuples of a stream"),
+        (
+            "SELECT T.x FROM T [RANGE 1 SECOND] JOIN U [RANGE 1 SECOND] ON T.x > U.x",
+            "a join of streams without an equality",
+        ),
+        (
+            "SELECT T.x FROM T [RANGE 2 SECONDS SLIDE 1 SECOND] JOIN U [RANGE 1 SECOND] ON T.x = U.x",
+            "at a cadence",
+        ),
+    ],
+)
+def test_what_cannot_stream_is_refused_by_name(
+    spark: SparkSession, tmp_path: Path, query: str, what: str
+) -> None:
+    gate = _gate()
+    frames = {name: read_rows(spark, tmp_path, stream) for name, stream in gate.catalog.streams.items()}
+    with pytest.raises(DiagnosticError, match=what) as caught:
+        gate.authorize("ann", query).to_spark(spark, frames)
+    assert caught.value.diagnostics[0].code == "not-streamable"
+    assert spark.catalog.listTables() == []
+
+
+def test_frames_that_do_not_fit_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    gate = _gate()
+    t, u = gate.catalog.streams["T"], gate.catalog.streams["U"]
+    stream = read_rows(spark, tmp_path, t)
+    joined = gate.authorize("ann", "SELECT T.x FROM T [RANGE 1 SECOND] JOIN U [RANGE 1 SECOND] ON T.x = U.x")
+    with pytest.raises(DiagnosticError, match="frame for `U` is a batch one"):
+        joined.to_spark(spark, {"T": stream, "U": frame_of(spark, u, [])})
+    with pytest.raises(DiagnosticError, match="reads `U`, and no frame"):
+        joined.to_spark(spark, {"T": stream})
+    marked = stream.withWatermark("ts", "1 second")
+    with pytest.raises(DiagnosticError, match="has a watermark already"):
+        gate.authorize("ann", "SELECT x FROM T").to_spark(spark, {"T": marked})
+    with pytest.raises(DiagnosticError, match="`T` has no `FROM`"):
+        gate.authorize("ann", "SELECT x FROM T").to_spark(spark)
+    other = spark.newSession()
+    other.conf.set("spark.sql.streaming.multipleWatermarkPolicy", "max")
+    with pytest.raises(DiagnosticError, match="multipleWatermarkPolicy"):
+        gate.authorize("ann", "SELECT x FROM T").to_spark(other, {"T": stream})
+
+
+def test_the_catalogs_feeds_are_opened_and_a_stream_meets_itself(spark: SparkSession, tmp_path: Path) -> None:
+    """Malformed rows are left out. A Python source read twice in one plan must not hang."""
+    file = tmp_path / "t.jsonl"
+    lines = [{"ts": f"2026-01-01T00:00:0{at}", "x": at % 2, "kind": "ab"[at % 2]} for at in range(6)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"ts": 1}\n', encoding="utf-8")
+    text = CATALOG.format(kind="b", more="").replace(
+        "TIMESTAMP BY ts WATERMARK '1 second';", f"TIMESTAMP BY ts FROM replay OPTIONS (path = '{file}');", 1
+    )
+    asked = (
+        "SELECT l.ts AS a, r.ts AS b FROM T AS l [RANGE 3 SECONDS] JOIN T AS r [RANGE 3 SECONDS] ON l.x = r.x"
+    )
+    frame = Gate(read_catalog(text)).authorize("ann", asked).to_spark(spark)
+    query = start_memory(frame, "met")
+    assert query.awaitTermination(60)
+    found = [(row.a.second, row.b.second) for row in spark.table("met").collect()]
+    spark.catalog.dropTempView("met")
+    odd = (1, 3, 5)
+    assert sorted(found) == [(a, b) for a in odd for b in odd if abs(a - b) < 3]
