@@ -186,6 +186,19 @@ def test_windows_off_the_grid_of_what_was_given_are_refused(world: World) -> Non
     assert codes[0] == "ledger-average"
 
 
+def test_a_count_of_tuples_goes_on_when_its_query_is_registered_again(world: World) -> None:
+    query = "SELECT MIN(x) AS low FROM P [ROWS 4]"
+    handle = world.engine.register("ann", query)
+    world.push("P", *(p(at, "a", "A", float(at)) for at in range(6)))
+    assert world.rows(handle) == [{"low": 0.0}]
+    world.engine.remove(handle)
+    world.settle()
+    again = world.engine.register("ann", query)
+    # places 6 and 7 belong to the window that was open, 8 to 11 are the next
+    world.push("P", *(p(at, "a", "A", float(at)) for at in range(10, 16)))
+    assert world.rows(again) == [{"low": 12.0}]
+
+
 def test_a_restart_goes_on_with_nothing_lost_or_doubled(spark: SparkSession, tmp_path: Path) -> None:
     state = tmp_path / "state"
     with open_world(spark, state) as world:

@@ -74,6 +74,7 @@ class Engine:
         store = CarriedStore(folder / "windows")
         self.network = Network(evaluator, self.feeds.logs, self.gate, store, most_shapes=most_shapes)
         self._running: dict[str, Running] = {}
+        self._begun_or_ended: list[tuple[Running, bool]] = []
         self._followed: dict[tuple[str, str], Followed] = {}
         self._changes, self._turn = threading.RLock(), threading.RLock()
         self._news = threading.Event()
@@ -107,6 +108,7 @@ class Engine:
                 running = Running(name, number, user, query, 1, allowed, start, since, place)
                 self._records.save(running)
                 self._running[name] = running
+                self._begun_or_ended.append((running, True))
             self.feeds.start(logs)
             self._wake()
             return name
@@ -133,7 +135,6 @@ class Engine:
                         self.gate.withdraw(handle, decision)
                     elif decision.mark != self._running[handle].allowed.mark:
                         self._change(self._running[handle], decision)
-            self.network.retire_shapes(each.allowed.shaped.key for each in self._running.values())
             self._wake()
             return withdrawn
 
@@ -175,9 +176,9 @@ class Engine:
 
     def _forget(self, handle: str) -> None:
         query = self._running.pop(handle)
+        self._begun_or_ended.append((query, False))
         self._records.remove(handle)
         self._release(query)
-        self.network.retire_shapes(each.allowed.shaped.key for each in self._running.values())
 
     def _release(self, query: Running) -> None:
         """What the query was given stays on record, up to the event time that it has read."""
@@ -193,7 +194,7 @@ class Engine:
                 allowed = authorize(catalog, user, query, without)
             except DiagnosticError as error:
                 raise DiagnosticError([*told, *error.diagnostics]) from error
-            self.network.admit_shape(allowed.shaped)
+            self.network.admit_shape(allowed.shaped, self._used_shapes())
             refused = self._admit(catalog, user, handle, allowed)
             if refused is None:
                 return replace(allowed, notices=(*allowed.notices, *map(_notice, told)))
@@ -214,10 +215,10 @@ class Engine:
         """Tuple windows under a grant: one count at a time, for windows of two counts lie askew and tell what is between (R8)."""
         counted = {each.streams for each in allowed.releases if each.counts_tuples}
         for other in self._running.values():
-            if other.handle != handle and other.user == user:
-                if counted & {each.streams for each in other.allowed.releases if each.counts_tuples}:
-                    message = "a query of yours counts windows of these tuples already: one at a time"
-                    raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+            theirs = {each.streams for each in other.allowed.releases if each.counts_tuples}
+            if other.handle != handle and other.user == user and counted & theirs:
+                message = "a query of yours counts windows of these tuples already: one at a time"
+                raise DiagnosticError([Diagnostic("ledger-tuples", message)])
 
     def _begin(self, allowed: Allowed, start: StartAt) -> tuple[int | None, int | None, Place]:
         """Start, since and place of a query that begins now."""
@@ -293,9 +294,14 @@ class Engine:
         with self._turn:
             self._review()
             due = time.monotonic() - self._committed > _COMMIT_AFTER
-            committed, moved = self.network.tick(
-                lambda: list(self._running.values()), self._moving, force=due
-            )
+            # before the queries are taken down: each of them has its shape until the end of the tick
+            self._retire_shapes()
+            with self.gate.lock:
+                queries = list(self._running.values())
+                changed, self._begun_or_ended = self._begun_or_ended, []
+            for query, begun in changed:
+                self.network.go_on_counting(query) if begun else self.network.end_counts(query)
+            committed, moved = self.network.tick(queries, self._moving, force=due)
             with self.gate.lock:
                 for query, place in moved:
                     now = self._running.get(query.handle)
@@ -305,6 +311,18 @@ class Engine:
                 self._committed = time.monotonic()
                 cut_logs(self.feeds.logs, self.running, self.network.find_reach, self._keep)
             return bool(moved)
+
+    def _retire_shapes(self) -> None:
+        """Forget shapes that no query has; not while somebody may just be about to use one."""
+        if self._changes.acquire(blocking=False):
+            try:
+                ended = {query.allowed.shaped.key for query, _ in self._begun_or_ended}
+                self.network.retire_shapes(self._used_shapes() | ended)
+            finally:
+                self._changes.release()
+
+    def _used_shapes(self) -> set[str]:
+        return {each.allowed.shaped.key for each in self._running.values()}
 
     def _review(self) -> None:
         """Rows that lie unread under an older version: those that the new one gives too are served (R10)."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sluicegate.runtime.network.tuple_windows import Carried, Count
+from sluicegate.runtime.network.tuple_windows import Carried, Count, Key
 
 _COUNTS = b"counts"
 
@@ -56,7 +57,19 @@ class CarriedStore:
             rows = reader.read_all().replace_schema_metadata(None) if found[1] else None
         return Carried({tuple(key): Count(count, whole) for key, count, whole in found[0]}, rows)
 
-    def remove(self, unit: str) -> None:
-        folder = self._folder / unit
-        for path in folder.glob("*") if folder.exists() else ():
-            path.unlink(missing_ok=True)
+    def keep_counts(self, owner: str, counts: Sequence[Mapping[Key, int]]) -> None:
+        """How far the counts of a query that ends have come, by partition, for each of its units."""
+        path = self._folder / f"{owner}.json"
+        temporary = path.with_suffix(".tmp")
+        temporary.touch(mode=0o600)
+        temporary.write_text(
+            json.dumps([[[list(key), rows] for key, rows in each.items()] for each in counts])
+        )
+        temporary.replace(path)
+
+    def find_counts(self, owner: str) -> list[dict[Key, int]]:
+        """What was kept for the owner; nothing where it is new."""
+        path = self._folder / f"{owner}.json"
+        if not path.exists():
+            return []
+        return [{tuple(key): rows for key, rows in each} for each in json.loads(path.read_text())]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SHARE_FROM = 8
 """From so many queries on, a join that all may share runs once, before the subscriptions."""
 _BEGINNING = -(1 << 62)
+_FRESH = f"NOT {quote_name(LATE)}"
 
 
 class Evaluator:
@@ -105,12 +106,13 @@ class Evaluator:
         return frames
 
     def _between(self, stream: str, low: int, high: int) -> str:
-        time = quote_name(self._logs[stream].stream.event_time or "")
-        parts = [f"NOT {quote_name(LATE)}"]
+        """Tuples that are not late, with an event time in [low, high)."""
+        time = f"unix_micros({quote_name(self._logs[stream].stream.event_time or '')})"
+        parts = [_FRESH]
         if low > TIMESTAMP_MIN:
-            parts.append(f"{time} >= timestamp_micros({low})")
+            parts.append(f"{time} >= {_write_bound(low)}")
         if high < TIMESTAMP_MAX:
-            parts.append(f"{time} < timestamp_micros({high})")
+            parts.append(f"{time} < {_write_bound(high)}")
         return " AND ".join(parts)
 
     def _frames_by_arrival(self, unit: Unit, places: tuple[Place, Place]) -> dict[str, DataFrame]:
@@ -121,18 +123,19 @@ class Evaluator:
             return {}
         frames: dict[str, DataFrame] = {}
         joined = len(sources(unit.plan.root)) > 1
-        fresh = f"NOT {quote_name(LATE)}" if joined else "TRUE"
         least = [each.least for name in unit.timed for each in new[name] if each.least is not None]
         low = min(least) - unit.reach if least else _BEGINNING
         for name in unit.streams:
             if new[name]:
-                frames[name_rows(name, Rows.NEW)] = self._read(name, new[name]).where(fresh)
+                frame = self._read(name, new[name])
+                frames[name_rows(name, Rows.NEW)] = frame.where(_FRESH) if joined else frame
             if joined:
-                log = self._logs[name]
-                since = low if name in unit.timed else _BEGINNING
+                log, timed = self._logs[name], name in unit.timed
+                since = low if timed else _BEGINNING
                 old = log.reaching(since, 0, before[name].end) if before[name].end else ()
-                frames[name_rows(name, Rows.OLD)] = self._read(name, old).where(fresh)
-                frames[name_rows(name, Rows.ALL)] = self._read(name, (*old, *new[name])).where(fresh)
+                kept = self._between(name, since, TIMESTAMP_MAX) if timed else _FRESH
+                frames[name_rows(name, Rows.OLD)] = self._read(name, old).where(kept)
+                frames[name_rows(name, Rows.ALL)] = self._read(name, (*old, *new[name])).where(kept)
         return frames
 
     def _read(self, stream: str, batches: Sequence[LogBatch]) -> DataFrame:
@@ -187,6 +190,11 @@ def _nullable(table: pa.Table) -> pa.Table:
 
     schema = pa.schema([pa.field(each.name, each.type) for each in table.schema])
     return pa.Table.from_arrays(table.columns, schema=schema)
+
+
+def _write_bound(moment: int) -> str:
+    """A value that differs from tick to tick, so that Spark need not compile the query anew: only arrays stay out of the code."""
+    return f"array({moment}L, {moment}L)[CAST({quote_name(LATE)} AS INT)]"
 
 
 def _log_schema(log: SourceLog) -> pa.Schema:

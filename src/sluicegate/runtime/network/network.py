@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +67,7 @@ class Passed:
 
 
 class Network:
-    """The live shapes over the logs. One tick at a time; `running` is read under the gate's lock."""
+    """The live shapes over the logs. One tick at a time."""
 
     def __init__(
         self,
@@ -92,15 +93,17 @@ class Network:
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def admit_shape(self, shaped: Shaped) -> tuple[Unit, ...]:
-        """The units of a shape that is live or may become so; refused, with a code, where it may not."""
+    def admit_shape(self, shaped: Shaped, used: set[str]) -> tuple[Unit, ...]:
+        """The units of a shape that is live or may become so beside those used; refused, with a code, where it may not."""
         known = self._shapes.get(shaped.key)
-        if known is not None:
+        if known is not None and shaped.key in used:
             return known.units
-        if len(self._shapes) >= self._most_shapes:
-            message = f"{len(self._shapes)} different shapes of queries run already"
+        if len(used - {shaped.key}) >= self._most_shapes:
+            message = f"{len(used)} different shapes of queries run already"
             help_ = "end a query, or ask in the form of one that runs: constants do not matter"
             raise DiagnosticError([Diagnostic("too-many-shapes", message, help=help_)])
+        if known is not None:
+            return known.units
         units = find_units(shaped.shape)
         key, last = shaped.key, self._tick - 1
         carried = [
@@ -120,12 +123,25 @@ class Network:
         for shape in [each for each in self._shapes if each not in kept]:
             del self._shapes[shape]
 
+    def end_counts(self, query: Running) -> None:
+        """A query ends: its counts of tuples are kept, for when its user registers it again (R8)."""
+        shape = self._shapes.get(query.allowed.shaped.key)
+        if shape is None or not any(unit.cut for unit in shape.units):
+            return
+        self._store.keep_counts(_owner(query), [each.counts_of(query.number) for each in shape.carried])
+        shape.carried = [each.forget(query.number) for each in shape.carried]
+
+    def go_on_counting(self, query: Running) -> None:
+        """A query begins: from where its user's count of it was."""
+        shape = self._shapes[query.allowed.shaped.key]
+        kept = self._store.find_counts(_owner(query)) if any(unit.cut for unit in shape.units) else []
+        for at, counts in enumerate(kept):
+            shape.carried[at] = shape.carried[at].go_on(query.number, counts)
+
     def tick(
-        self, running: Callable[[], Sequence[Running]], moving: Moving, *, force: bool = False
+        self, queries: Sequence[Running], moving: Moving, *, force: bool = False
     ) -> tuple[Committed | None, list[tuple[Running, Place]]]:
         """One tick: what was committed, if there was anything, and the queries that moved on, each with its new place."""
-        with self._gate.lock:
-            queries = list(running())
         work: dict[str, list[_Turn]] = {}
         for each in self._plan(queries):
             if each.before != each.after:
@@ -190,7 +206,7 @@ class Network:
         after = {query.number: turn.after for turn in done for query in turn.queries}
 
         def positions(stale: frozenset[int]) -> dict[str, Any]:
-            for shape in self._shapes.values():
+            for shape in list(self._shapes.values()):
                 self._save_carried(shape, stale)
             return _positions_json(places | {n: each for n, each in after.items() if n not in stale})
 
@@ -261,6 +277,10 @@ class Network:
 
 def _looks_back(unit: Unit) -> bool:
     return unit.by_time or unit.reach > 0
+
+
+def _owner(query: Running) -> str:
+    return hashlib.sha256(repr((query.user, query.allowed.mark)).encode()).hexdigest()[:32]
 
 
 def _subscribe(query: Running, moving: tuple[tuple[str, Value], ...]) -> Subscription:

@@ -51,9 +51,19 @@ class Carried:
         gone = pc.is_in(self.rows["q"], value_set=_int64(sorted(queries)))
         return Carried(counts, self.rows.filter(pc.invert(gone)))
 
-    def forget(self, queries: frozenset[int]) -> Carried:
-        kept = self.break_off(queries)
-        return Carried({key: each for key, each in kept.counts.items() if key[0] not in queries}, kept.rows)
+    def forget(self, query: int) -> Carried:
+        """Without anything of a query that has ended."""
+        kept = self.break_off(frozenset([query]))
+        return Carried({key: each for key, each in kept.counts.items() if key[0] != query}, kept.rows)
+
+    def counts_of(self, query: int) -> dict[Key, int]:
+        """How many rows the query has had, by the values of the partition."""
+        return {key[1:]: each.rows for key, each in self.counts.items() if key[0] == query}
+
+    def go_on(self, query: int, counts: Mapping[Key, int]) -> Carried:
+        """With a query that goes on counting from there; no window of it holds rows from before."""
+        seeded = {(query, *key): Count(rows, rows) for key, rows in counts.items()}
+        return Carried({**self.counts, **seeded}, self.rows)
 
 
 def cut_windows(
