@@ -75,6 +75,7 @@ class Engine:
         self.network = Network(evaluator, self.feeds.logs, self.gate, store, most_shapes=most_shapes)
         self._running: dict[str, Running] = {}
         self._begun_or_ended: list[tuple[Running, bool]] = []
+        self._unreviewed: set[str] = set()
         self._followed: dict[tuple[str, str], Followed] = {}
         self._changes, self._turn = threading.RLock(), threading.RLock()
         self._news = threading.Event()
@@ -172,6 +173,7 @@ class Engine:
         )
         self._running[query.handle] = changed
         self._records.save(changed)
+        self._unreviewed.add(query.handle)
         self.gate.change(query.handle, changed.version, allowed.layout)
 
     def _forget(self, handle: str) -> None:
@@ -287,6 +289,7 @@ class Engine:
             place,
         )
         self._running[recorded.handle] = running
+        self._unreviewed.add(recorded.handle)
         self._records.save(running)
 
     def tick(self) -> bool:
@@ -326,9 +329,12 @@ class Engine:
 
     def _review(self) -> None:
         """Rows that lie unread under an older version: those that the new one gives too are served (R10)."""
-        for query in self.running:
+        with self.gate.lock:
+            queries = [self._running[each] for each in self._unreviewed if each in self._running]
+            self._unreviewed = set()
+        for query in queries:
             for each in self.gate.pending(query.handle):
-                passed = self.network.history.get(each.tick, {}).get(query.number)
+                passed = self.network.recall(each.tick, query.number)
                 found = None if passed is None else self.network.repeat(query, passed, self._moving)
                 if found is None:
                     self.gate.drop_pending(query.handle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -75,4 +74,4 @@ def _comparable(value: Value) -> object:
 
 
 def _rounded(value: float) -> float:
-    return round(value, 9 - math.floor(math.log10(abs(value))))
+    return float(f"{value:.9e}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sluicegate.expr.evaluate import Environment, evaluate
 from sluicegate.expr.nodes import Column, Value
 from sluicegate.expr.types import BIGINT, INT_RANGE
+from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import AggCall, AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 
@@ -88,6 +89,7 @@ def _cut_time(rows: list[Row], size: int, step: int) -> list[Pane]:
     return [
         Pane(number * step, number * step + size, number * step + size - 1, held[number])
         for number in sorted(held)
+        if number * step >= TIMESTAMP_MIN and number * step + size <= TIMESTAMP_MAX
     ]
 
 

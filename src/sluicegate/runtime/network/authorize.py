@@ -22,7 +22,7 @@ from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.releases import find_releases
 from sluicegate.runtime.batch import check_served
 from sluicegate.runtime.gate.layout import Layout, find_layout
-from sluicegate.runtime.network.shapes import Shaped, find_shape
+from sluicegate.runtime.network.shapes import Shaped, describe, find_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _moving(catalog: Catalog, follow: Follow | None) -> Mapping[str, Type]:
 
 
 def _mark(plan: AuthorizedPlan, shaped: Shaped, follow: Follow | None) -> str:
-    text = repr((shaped.key, shaped.constants, [each.name for each in plan.outputs], follow))
+    text = describe((shaped.key, shaped.constants, [each.name for each in plan.outputs], follow))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -42,6 +42,8 @@ class _Shape:
     types: tuple[Type, ...]
     units: tuple[Unit, ...]
     carried: list[Carried]
+    saved: list[Carried]
+    """What is on disk of it."""
     versions: dict[int, int] = field(default_factory=dict)
     """Under which version each query's open tuple windows were counted."""
 
@@ -84,7 +86,7 @@ class Network:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="sluicegate-tick")
         last = gate.last()
         self._tick = 0 if last is None else last[0] + 1
-        self.history: OrderedDict[int, dict[int, Passed]] = OrderedDict()
+        self._history: OrderedDict[int, list[_Turn]] = OrderedDict()
 
     @property
     def shapes(self) -> int:
@@ -109,7 +111,7 @@ class Network:
         carried = [
             self._store.load(f"{key}-{at}", last) if unit.cut else Carried() for at, unit in enumerate(units)
         ]
-        self._shapes[key] = _Shape(key, shaped.types, units, carried)
+        self._shapes[key] = _Shape(key, shaped.types, units, carried, list(carried))
         return units
 
     def find_reach(self, query: Running) -> int:
@@ -221,18 +223,26 @@ class Network:
     def _save_carried(self, shape: _Shape, stale: frozenset[int]) -> None:
         """Before the commit. Rows of stale queries come again under another version: their open windows are given up."""
         for at, unit in enumerate(shape.units):
-            if unit.cut:
+            if unit.cut is None:
+                continue
+            if stale:
                 shape.carried[at] = shape.carried[at].break_off(stale)
+            if shape.carried[at] is not shape.saved[at]:
                 self._store.save(f"{shape.key}-{at}", self._tick, shape.carried[at])
+                shape.saved[at] = shape.carried[at]
 
     def _remember(self, done: Sequence[_Turn]) -> None:
-        self.history[self._tick] = {
-            query.number: Passed(turn.before, turn.after, query.since)
-            for turn in done
-            for query in turn.queries
-        }
-        while len(self.history) > _HISTORY:
-            self.history.popitem(last=False)
+        self._history[self._tick] = [replace(turn, tables=()) for turn in done]
+        while len(self._history) > _HISTORY:
+            self._history.popitem(last=False)
+
+    def recall(self, tick: int, number: int) -> Passed | None:
+        """What a tick was for a query; None where that is too long ago."""
+        for turn in self._history.get(tick, ()):
+            for query in turn.queries:
+                if query.number == number:
+                    return Passed(turn.before, turn.after, query.since)
+        return None
 
     def repeat(self, query: Running, passed: Passed, moving: Moving) -> pa.Table | None:
         """What a past tick gives under the query's version of now; None where that can no longer be told."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.evaluate import Environment, evaluate
@@ -83,7 +84,7 @@ def find_shape(plan: AuthorizedPlan, env: Environment, moving: Mapping[str, Type
     )
     shape = AuthorizedPlan(root.node, outputs, plan.label and root.of(plan.label))
     settled, types = settle_plan(shape), tuple(abstract.types)
-    key = hashlib.sha256(repr((settled, types)).encode()).hexdigest()[:32]
+    key = hashlib.sha256(describe((settled, types)).encode()).hexdigest()[:32]
     return Shaped(settled, types, tuple(abstract.constants), key)
 
 
@@ -278,3 +279,19 @@ def _unfold(node: Unfold, below: _Renamed, abstract: _Abstract) -> _Renamed:
         for old, new in zip(node.variable, variable, strict=True)
     }
     return _Renamed(Unfold(below.node, variable, cases), {**below.columns, **shown})
+
+
+def describe(value: object) -> str:
+    """Equal values have one text, in every process: the order in which a set is printed differs."""
+    match value:
+        case frozenset():
+            return "{" + ", ".join(sorted(map(describe, value))) + "}"
+        case tuple() | list():
+            return "(" + ", ".join(map(describe, value)) + ")"
+        case Enum():
+            return str(value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            parts = [describe(getattr(value, each.name)) for each in fields(value) if each.compare]
+            return f"{type(value).__name__}({', '.join(parts)})"
+        case _:
+            return repr(value)

@@ -42,6 +42,8 @@ class Carried:
         """Their counts go on, but no window holds rows from before now and after."""
         import pyarrow.compute as pc
 
+        if not any(key[0] in queries for key in self.counts):
+            return self
         counts = {
             key: Count(each.rows, each.rows) if key[0] in queries else each
             for key, each in self.counts.items()
