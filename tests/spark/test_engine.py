@@ -10,6 +10,7 @@ import pytest
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.runtime.gate.events import Rows, Withdrawn
+from sluicegate.runtime.network.seats import Seat
 from spark.engine_world import DATA, World, h, make_catalog, open_world, p
 
 if TYPE_CHECKING:
@@ -184,6 +185,30 @@ def test_windows_off_the_grid_of_what_was_given_are_refused(world: World) -> Non
     world.engine.register("olga", "SELECT AVG(x) FROM P [RANGE 2 MINUTES]")
     codes = refused(world, "olga", "SELECT AVG(x) FROM P [RANGE 3 MINUTES]")
     assert codes[0] == "ledger-average"
+
+
+def test_a_paused_query_misses_what_comes_in_the_meantime(world: World) -> None:
+    handle = world.engine.register("ann", "SELECT id FROM P")
+    other = world.engine.register("ann", "SELECT id FROM P")
+    world.push("P", p(1, "a", "A", 1.0))
+    world.settle()
+    world.engine.pause(handle)
+    world.push("P", p(2, "b", "A", 1.0))
+    assert world.rows(handle) == [{"id": "a"}]
+    world.engine.resume(handle)
+    world.push("P", p(3, "c", "A", 1.0))
+    assert world.rows(handle) == [{"id": "c"}]
+    assert [row["id"] for row in world.rows(other)] == ["a", "b", "c"]
+
+
+def test_a_session_has_only_the_roles_that_it_activated(world: World) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        world.engine.register(Seat("ann", frozenset()), "SELECT id FROM P")
+    assert caught.value.diagnostics[0].code == "denied"
+    handle = world.engine.register(Seat("ann", frozenset({"Doctor"})), "SELECT id FROM P")
+    world.push("P", p(1, "a", "A", 1.0))
+    assert world.rows(handle) == [{"id": "a"}]
+    assert list(world.change("ALTER USER ann DROP ROLE Doctor;")) == [handle]
 
 
 def test_a_count_of_tuples_goes_on_when_its_query_is_registered_again(world: World) -> None:

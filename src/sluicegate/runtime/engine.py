@@ -35,6 +35,7 @@ from sluicegate.runtime.network.follow import Followed
 from sluicegate.runtime.network.network import MOST_SHAPES, Network, read_positions
 from sluicegate.runtime.network.places import Mark, Place, find_place
 from sluicegate.runtime.network.running import Recorded, Records, Running
+from sluicegate.runtime.network.seats import Seat, seat_catalog
 from sluicegate.runtime.upkeep import cut_logs
 
 if TYPE_CHECKING:
@@ -94,19 +95,21 @@ class Engine:
     def ended(self) -> bool:
         """Whether every feed has come to its end, and every query with it."""
         finished = bool(self.feeds.logs) and self.feeds.finished
-        places = [(each.place, find_place(self.feeds.logs, each.allowed.streams)) for each in self.running]
+        running = [each for each in self.running if not each.paused]
+        places = [(each.place, find_place(self.feeds.logs, each.allowed.streams)) for each in running]
         return finished and all(place == end for place, end in places)
 
-    def register(self, user: str, query: str, handle: str | None = None) -> str:
+    def register(self, user: str | Seat, query: str, handle: str | None = None) -> str:
         """Start a query; its handle. Raises `DiagnosticError` where the user may not have it, or it cannot run."""
+        seat = user if isinstance(user, Seat) else Seat(user)
         with self._changes:
             name = handle or uuid4().hex
-            allowed = self._allow(self.catalog, user, query, name)
+            allowed = self._allow(self.catalog, seat, query, name)
             logs = self.feeds.open(self.catalog, self._streams(allowed))
             start, since, place = self._begin(allowed, allowed.start)
             with self.gate.lock:
                 number = self.gate.open(name, 1, allowed.layout)
-                running = Running(name, number, user, query, 1, allowed, start, since, place)
+                running = Running(name, number, seat, query, 1, allowed, start, since, place)
                 self._records.save(running)
                 self._running[name] = running
                 self._begun_or_ended.append((running, True))
@@ -117,10 +120,39 @@ class Engine:
     def remove(self, handle: str) -> None:
         """End a query; its readers are told."""
         with self._changes, self.gate.lock:
-            if handle not in self._running:
-                raise DiagnosticError([Diagnostic("unknown-handle", f"there is no query `{handle}`")])
+            self._find(handle)
             self._forget(handle)
             self.gate.close(handle)
+
+    def pause(self, handle: str) -> None:
+        """Find nothing more for a query until `resume`; what was found is still delivered."""
+        with self._changes, self.gate.lock:
+            self._put(replace(self._find(handle), paused=True))
+
+    def resume(self, handle: str) -> None:
+        """Go on from now: what came in the meantime is not read, and windows that were open are withheld."""
+        with self._changes, self.gate.lock:
+            query = self._find(handle)
+            if query.paused:
+                start, since, place = self._begin(query.allowed, Start.LATEST)
+                # a version of its own: open windows of tuples end with the one before
+                version = query.version + 1
+                self._put(
+                    replace(query, version=version, start=start, since=since, place=place, paused=False)
+                )
+                self._unreviewed.add(handle)
+                self.gate.change(handle, version, query.allowed.layout)
+        self._wake()
+
+    def _find(self, handle: str) -> Running:
+        query = self._running.get(handle)
+        if query is None:
+            raise DiagnosticError([Diagnostic("unknown-handle", f"there is no query `{handle}`")])
+        return query
+
+    def _put(self, query: Running) -> None:
+        self._running[query.handle] = query
+        self._records.save(query)
 
     def apply(self, catalog: Catalog) -> dict[str, str]:
         """Put a version of the catalog in force; the queries that were withdrawn, with the reasons (R10–R12)."""
@@ -141,9 +173,13 @@ class Engine:
 
     def _find_touched(self, catalog: Catalog) -> list[tuple[str, Running]]:
         """The queries of users for whom the version differs."""
-        users = {each.user for each in self._running.values()}
-        touched = {user for user in users if not is_same_for(user, self.catalog, catalog)}
-        return [(handle, each) for handle, each in self._running.items() if each.user in touched]
+        seats = {each.seat for each in self._running.values()}
+        touched = {
+            seat
+            for seat in seats
+            if not is_same_for(seat.user, seat_catalog(self.catalog, seat), seat_catalog(catalog, seat))
+        }
+        return [(handle, each) for handle, each in self._running.items() if each.seat in touched]
 
     def _judge(self, catalog: Catalog, query: Running) -> Allowed | str:
         """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""
@@ -153,10 +189,11 @@ class Engine:
                 for name in self._streams(query.allowed)
             ):
                 return "a stream that the query reads was declared anew"
-            allowed = authorize(catalog, query.user, query.query, query.allowed.without)
+            seated = seat_catalog(catalog, query.seat)
+            allowed = authorize(seated, query.user, query.query, query.allowed.without)
             if allowed.mark != query.allowed.mark:
                 self._release(query)
-                allowed = self._allow(catalog, query.user, query.query, query.handle)
+                allowed = self._allow(catalog, query.seat, query.query, query.handle)
                 self.feeds.start(self.feeds.open(catalog, self._streams(allowed)))
             return allowed
         except DiagnosticError as error:
@@ -187,17 +224,18 @@ class Engine:
         last = max(self._greatest(query.allowed), default=None)
         self.ledger.close(query.user, query.allowed.releases, last, query.handle)
 
-    def _allow(self, catalog: Catalog, user: str, query: str, handle: str) -> Allowed:
+    def _allow(self, catalog: Catalog, seat: Seat, query: str, handle: str) -> Allowed:
         """What the user may have beside all that was given before (R8): grants that would tell more are left out."""
         without: frozenset[str] = frozenset()
         told: list[Diagnostic] = []
+        catalog = seat_catalog(catalog, seat)
         while True:
             try:
-                allowed = authorize(catalog, user, query, without)
+                allowed = authorize(catalog, seat.user, query, without)
             except DiagnosticError as error:
                 raise DiagnosticError([*told, *error.diagnostics]) from error
             self.network.admit_shape(allowed.shaped, self._used_shapes())
-            refused = self._admit(catalog, user, handle, allowed)
+            refused = self._admit(catalog, seat.user, handle, allowed)
             if refused is None:
                 return replace(allowed, notices=(*allowed.notices, *map(_notice, told)))
             told.append(Diagnostic(refused.code, refused.message))
@@ -264,7 +302,7 @@ class Engine:
 
     def _take_up(self, recorded: Recorded, places: Mapping[int, Place]) -> None:
         try:
-            allowed = self._allow(self.catalog, recorded.user, recorded.query, recorded.handle)
+            allowed = self._allow(self.catalog, recorded.seat, recorded.query, recorded.handle)
             self.feeds.open(self.catalog, self._streams(allowed))
         except DiagnosticError as error:
             reason = "; ".join(each.message for each in error.diagnostics)
@@ -280,13 +318,14 @@ class Engine:
         running = Running(
             recorded.handle,
             number,
-            recorded.user,
+            recorded.seat,
             recorded.query,
             version,
             allowed,
             recorded.start,
             since,
             place,
+            recorded.paused,
         )
         self._running[recorded.handle] = running
         self._unreviewed.add(recorded.handle)
@@ -300,7 +339,7 @@ class Engine:
             # before the queries are taken down: each of them has its shape until the end of the tick
             self._retire_shapes()
             with self.gate.lock:
-                queries = list(self._running.values())
+                queries = [each for each in self._running.values() if not each.paused]
                 changed, self._begun_or_ended = self._begun_or_ended, []
             for query, begun in changed:
                 self.network.go_on_counting(query) if begun else self.network.end_counts(query)
@@ -312,7 +351,8 @@ class Engine:
                         self._running[query.handle] = replace(now, place=place)
             if committed is not None:
                 self._committed = time.monotonic()
-                cut_logs(self.feeds.logs, self.running, self.network.find_reach, self._keep)
+                going = [each for each in self.running if not each.paused]
+                cut_logs(self.feeds.logs, going, self.network.find_reach, self._keep)
             return bool(moved)
 
     def _retire_shapes(self) -> None:
@@ -344,7 +384,7 @@ class Engine:
     def _moving(self, query: Running) -> tuple[tuple[str, Value], ...]:
         """What the attributes that follow a stream are now (D3)."""
         follow = query.allowed.follow
-        user = self.catalog.users.get(query.user)
+        user = seat_catalog(self.catalog, query.seat).users.get(query.user)
         key = user.attribute(follow.on) if user is not None and follow is not None else None
         if follow is None or key is None:
             return ()

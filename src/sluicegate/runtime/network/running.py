@@ -11,6 +11,7 @@ from typing import Any
 
 from sluicegate.runtime.network.authorize import Allowed
 from sluicegate.runtime.network.places import Place, place_json, read_place
+from sluicegate.runtime.network.seats import Seat, read_seat, seat_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,18 @@ class Running:
 
     handle: str
     number: int
-    user: str
+    seat: Seat
     query: str
     version: int
     allowed: Allowed
     start: int | None
     since: int | None
     place: Place
+    paused: bool = False
+
+    @property
+    def user(self) -> str:
+        return self.seat.user
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +39,14 @@ class Recorded:
     """What is known of a query from before a restart."""
 
     handle: str
-    user: str
+    seat: Seat
     query: str
     version: int
     mark: str
     start: int | None
     since: int | None
     place: Place
+    paused: bool
 
 
 class Records:
@@ -52,13 +59,14 @@ class Records:
     def save(self, running: Running) -> None:
         content = {
             "handle": running.handle,
-            "user": running.user,
+            "seat": seat_json(running.seat),
             "query": running.query,
             "version": running.version,
             "mark": running.allowed.mark,
             "start": running.start,
             "since": running.since,
             "place": place_json(running.place),
+            "paused": running.paused,
         }
         self._write(self._path(running.handle), content)
 
@@ -68,7 +76,7 @@ class Records:
     def load(self) -> Iterator[Recorded]:
         for path in sorted(self._folder.glob("*.json")):
             found = json.loads(path.read_text(encoding="utf-8"))
-            yield Recorded(**{**found, "place": read_place(found["place"])})
+            yield Recorded(**{**found, "seat": read_seat(found["seat"]), "place": read_place(found["place"])})
 
     def _path(self, handle: str) -> Path:
         return self._folder / f"{handle.encode().hex()}.json"
