@@ -21,7 +21,10 @@ NOTE = "<!-- Made by `make docs`; change the code it is made from instead. -->"
 def find_code_tables() -> Iterator[tuple[str, Mapping[str, str]]]:
     """Every module-level table of diagnostic codes, `QUERY_CODES` as `Query`."""
     for info in pkgutil.walk_packages(sluicegate.__path__, "sluicegate."):
-        if info.name.split(".")[1] in {"runtime", "service", "testing"} or info.name.endswith("__main__"):
+        layer, last = info.name.split(".")[1], info.name.rpartition(".")[2]
+        # of the service only its tables, which need no library
+        skipped = layer in {"runtime", "testing"} or (layer == "service" and not last.endswith("codes"))
+        if skipped or last == "__main__":
             continue
         module = importlib.import_module(info.name)
         for name, table in sorted(vars(module).items()):

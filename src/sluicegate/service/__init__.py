@@ -1,0 +1,1 @@
+"""The gateway: HTTP, identities, the store of catalog versions."""

@@ -1,0 +1,35 @@
+"""Codes of refusals: why somebody is not let in, or not let on. Importing this needs no library."""
+
+from __future__ import annotations
+
+IDENTITY_CODES = {
+    "credentials-malformed": "the Authorization header is given twice, or is not `Bearer` and one token",
+    "credentials-missing": "the request has no Authorization header; nothing else in it says who is asking",
+    "identity-settings": "a setting of sign-in is unsafe or does not fit the others; nothing is started with it",
+    "identity-store": "the store of accounts and tokens cannot be read, so nobody can be told apart",
+    "may-not-append": "no APPEND grant lets the caller write to the stream",
+    "password-weak": "the password is too short, too long or the name of its user",
+    "role-lost": "the caller no longer has a role that the session was opened with",
+    "role-not-held": "a session asks for a role that its user does not have",
+    "scope-missing": "the token does not carry the scope that the call needs",
+    "sign-in-blocked": "too many failed attempts for the user or from the address; it opens again by itself",
+    "sign-in-busy": "too many sign-ins at once",
+    "sign-in-failed": "the user or the password is wrong; which of them is not told",
+    "token-algorithm": "the token is signed with an algorithm that is not on the list, or not fit for the key",
+    "token-audience": "the token was made for somebody else",
+    "token-claims": "a claim is missing, given twice or not of its type",
+    "token-expired": "the token or session has expired",
+    "token-header": "the token's header names keys of its own, or extensions that must be understood",
+    "token-issuer": "the token is of an issuer that is not configured",
+    "token-key": "the issuer has no such key (any more)",
+    "token-keys-unavailable": "the issuer's keys cannot be read",
+    "token-kind": "the token is no access token; an ID token says who signed in elsewhere, not that it may enter here",
+    "token-malformed": "the token cannot be read",
+    "token-not-yet": "the token is not valid yet",
+    "token-revoked": "the token or session was revoked",
+    "token-scope": "the token has no scope that means anything here",
+    "token-signature": "the token's signature is wrong",
+    "token-unknown": "there is no such token or session",
+    "user-disabled": "the account is disabled",
+    "user-unknown": "the catalog has no such user",
+}
