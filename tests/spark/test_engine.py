@@ -242,6 +242,20 @@ def test_a_restart_goes_on_with_nothing_lost_or_doubled(spark: SparkSession, tmp
         assert world.rows(rows) == [{"n": 3, "low": 1.0}]
 
 
+def test_a_stream_declared_anew_while_down_begins_anew(spark: SparkSession, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with open_world(spark, state) as world:
+        handle = world.engine.register("ann", "SELECT id FROM P")
+        for at in range(5):
+            world.push("P", p(at, "a", "A", 1.0))
+            world.settle()
+    wider = make_catalog(DATA.replace("team STRING, x DOUBLE", "team STRING, x DOUBLE, y DOUBLE"))
+    with open_world(spark, state, wider) as world:
+        world.settle()
+        world.push("P", p(9, "z", "A", 1.0))
+        assert world.rows(handle)[-1:] == [{"id": "z"}]
+
+
 def test_a_grant_revoked_while_down_shows_nothing_more(spark: SparkSession, tmp_path: Path) -> None:
     """Bypass 26: neither rows that lie in the log nor those that a replay would give."""
     state = tmp_path / "state"

@@ -26,6 +26,7 @@ from sluicegate.policy.ledger import Refused
 from sluicegate.policy.model import Follow
 from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feeds import Feeds
+from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.ledger import Ledger
 from sluicegate.runtime.network.authorize import Allowed, authorize, is_same_for
@@ -36,6 +37,7 @@ from sluicegate.runtime.network.network import MOST_SHAPES, Network, read_positi
 from sluicegate.runtime.network.places import Mark, Place, find_place
 from sluicegate.runtime.network.running import Recorded, Records, Running
 from sluicegate.runtime.network.seats import Seat, seat_catalog
+from sluicegate.runtime.session import check_session
 from sluicegate.runtime.upkeep import cut_logs
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class Engine:
         most_shapes: int = MOST_SHAPES,
         push: bool = False,
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        check_session(spark)
+        make_private(folder)
         self.catalog, self._spark, self._keep = catalog, spark, keep
         self.gate = Gate(folder / "gate")
         self.ledger = Ledger(folder / "ledger")
@@ -110,7 +113,7 @@ class Engine:
             with self.gate.lock:
                 number = self.gate.open(name, 1, allowed.layout)
                 running = Running(name, number, seat, query, 1, allowed, start, since, place)
-                self._records.save(running)
+                self._records.save(running, self.feeds.logs)
                 self._running[name] = running
                 self._begun_or_ended.append((running, True))
             self.feeds.start(logs)
@@ -152,7 +155,7 @@ class Engine:
 
     def _put(self, query: Running) -> None:
         self._running[query.handle] = query
-        self._records.save(query)
+        self._records.save(query, self.feeds.logs)
 
     def apply(self, catalog: Catalog) -> dict[str, str]:
         """Put a version of the catalog in force; the queries that were withdrawn, with the reasons (R10–R12)."""
@@ -209,7 +212,7 @@ class Engine:
             query, version=query.version + 1, allowed=allowed, since=self._now(allowed), place=place
         )
         self._running[query.handle] = changed
-        self._records.save(changed)
+        self._records.save(changed, self.feeds.logs)
         self._unreviewed.add(query.handle)
         self.gate.change(query.handle, changed.version, allowed.layout)
 
@@ -309,10 +312,17 @@ class Engine:
             self.gate.withdraw(recorded.handle, reason)
             self._records.remove(recorded.handle)
             return
-        same = allowed.mark == recorded.mark
+        # a stream that was declared anew has another log: nothing is known of where the query is in it
+        known = {
+            name
+            for name in self._sources(allowed)
+            if recorded.logs.get(name) == self.feeds.logs[name].folder.name
+        }
+        same = allowed.mark == recorded.mark and known == set(self._sources(allowed))
         version = recorded.version if same else recorded.version + 1
         number = self.gate.open(recorded.handle, version, allowed.layout)
         place = _later(recorded.place, places.get(number))
+        place = tuple((name, mark) for name, mark in place if name in known)
         place = _extend(place, find_place(self.feeds.logs, self._sources(allowed)))
         since = recorded.since if same else self._now(allowed)
         running = Running(
@@ -329,7 +339,7 @@ class Engine:
         )
         self._running[recorded.handle] = running
         self._unreviewed.add(recorded.handle)
-        self._records.save(running)
+        self._records.save(running, self.feeds.logs)
 
     def tick(self) -> bool:
         """Take every query on as far as its sources reach; whether anything moved. `start` does this by itself."""
@@ -369,17 +379,27 @@ class Engine:
 
     def _review(self) -> None:
         """Rows that lie unread under an older version: those that the new one gives too are served (R10)."""
-        with self.gate.lock:
-            queries = [self._running[each] for each in self._unreviewed if each in self._running]
-            self._unreviewed = set()
-        for query in queries:
-            for each in self.gate.pending(query.handle):
-                passed = self.network.recall(each.tick, query.number)
-                found = None if passed is None else self.network.repeat(query, passed, self._moving)
-                if found is None:
-                    self.gate.drop_pending(query.handle)
-                    break
-                self.gate.review(query.handle, each.tick, query.version, found)
+        for handle in list(self._unreviewed):
+            with self.gate.lock:
+                # a change from here on puts it back
+                self._unreviewed.discard(handle)
+                query = self._running.get(handle)
+            try:
+                if query is not None:
+                    self._review_rows(query)
+            except BaseException:
+                # its readers wait at these rows until they are reviewed
+                self._unreviewed.add(handle)
+                raise
+
+    def _review_rows(self, query: Running) -> None:
+        for each in self.gate.pending(query.handle):
+            passed = self.network.recall(each.tick, query.number)
+            found = None if passed is None else self.network.repeat(query, passed, self._moving)
+            if found is None:
+                self.gate.drop_pending(query.handle)
+                break
+            self.gate.review(query.handle, each.tick, query.version, found)
 
     def _moving(self, query: Running) -> tuple[tuple[str, Value], ...]:
         """What the attributes that follow a stream are now (D3)."""

@@ -13,6 +13,7 @@ from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.append import append_table
 from sluicegate.runtime.feed.ingest import Ingest
 from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.gate.files import make_private
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ class Feeds:
         push: bool,
     ) -> None:
         self._push, self._pushing = push, threading.Lock()
+        make_private(folder)
         self._spark, self._folder, self._frames = spark, folder, frames
         self._trigger, self._on_batch = trigger, on_batch
         self._ingests: dict[str, Ingest] = {}
@@ -41,8 +43,12 @@ class Feeds:
         """Logs for the streams; those that were not open yet."""
         opened = []
         for name in streams:
-            if name not in self._ingests:
-                stream = catalog.streams[name]
+            stream = catalog.streams[name]
+            known = self._ingests.get(name)
+            if known is not None and known.stream != stream:
+                # declared anew: its queries were withdrawn, and its log is another
+                known.stop()
+            if known is None or known.stream != stream:
                 self._ingests[name] = Ingest(
                     self._spark, stream, self._folder, self._trigger, self._frames.get(name), self._on_batch
                 )

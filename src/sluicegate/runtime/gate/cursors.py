@@ -12,7 +12,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.runtime.gate.events import Cursor
 
 _FORM = struct.Struct(">QQQ")
-_SIGN = 9
+_SIGN = 15
 
 
 class Position(NamedTuple):
@@ -27,7 +27,8 @@ START = Position(0, 0)
 
 def write_cursor(key: bytes, number: int, at: Position) -> Cursor:
     body = _FORM.pack(number, at.tick, at.row)
-    return urlsafe_b64encode(body + _sign(key, body)).decode("ascii")
+    mark = _sign(key, body)
+    return urlsafe_b64encode(mark + _cover(key, mark, body)).decode("ascii")
 
 
 def read_cursor(key: bytes, number: int, cursor: Cursor) -> Position:
@@ -36,10 +37,13 @@ def read_cursor(key: bytes, number: int, cursor: Cursor) -> Position:
         found = urlsafe_b64decode(cursor.encode("ascii"))
     except ValueError as error:
         raise refuse_cursor() from error
-    body, signature = found[: _FORM.size], found[_FORM.size :]
+    signature, covered = found[:_SIGN], found[_SIGN:]
     # decoding forgives characters that are none: only the text that was given out is a cursor
     exact = urlsafe_b64encode(found).decode("ascii") == cursor
-    if not exact or len(body) != _FORM.size or not hmac.compare_digest(signature, _sign(key, body)):
+    if not exact or len(covered) != _FORM.size:
+        raise refuse_cursor()
+    body = _cover(key, signature, covered)
+    if not hmac.compare_digest(signature, _sign(key, body)):
         raise refuse_cursor()
     owner, tick, row = _FORM.unpack(body)
     if owner != number:
@@ -48,7 +52,13 @@ def read_cursor(key: bytes, number: int, cursor: Cursor) -> Position:
 
 
 def _sign(key: bytes, body: bytes) -> bytes:
-    return hmac.digest(key, body, hashlib.sha256)[:_SIGN]
+    return hmac.digest(key, b"sign" + body, hashlib.sha256)[:_SIGN]
+
+
+def _cover(key: bytes, mark: bytes, body: bytes) -> bytes:
+    """Ticks count what others are given too, so a cursor shows none; twice gives the body again."""
+    pad = hmac.digest(key, b"pad" + mark, hashlib.sha256)
+    return bytes(one ^ other for one, other in zip(body, pad, strict=False))
 
 
 def refuse_cursor() -> DiagnosticError:

@@ -214,11 +214,7 @@ class Gate:
         """The cursor of a reader that wants only what comes from now on."""
         with self.lock:
             record = self._state.find_record(handle)
-            return self._state.write_cursor(record, self._find_end())
-
-    def _find_end(self) -> Position:
-        last = self._state.last
-        return Position(0 if last is None else last[0].tick + 1, 0)
+            return self._state.write_cursor(record, record.find_end())
 
     def pending(self, handle: str) -> list[Pending]:
         """Unacknowledged rows under older versions, by tick: readers wait there until each tick is reviewed."""

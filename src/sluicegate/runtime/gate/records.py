@@ -146,6 +146,11 @@ class Record:
         self.reviewed = {each for each in self.reviewed if each > tick}
         return True
 
+    def find_end(self) -> Position:
+        """Behind the handle's own last row: how far others have come is not told."""
+        last = self.ticks[-1] if self.ticks else self.lost
+        return max(Position(last + 1, 0), self.settled)
+
     def find_oldest(self) -> int | None:
         """The oldest version that still matters."""
         known = [*self.versions] if self.version is None else [*self.versions, self.version]

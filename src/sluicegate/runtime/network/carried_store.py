@@ -20,14 +20,18 @@ class CarriedStore:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
 
-    def save(self, unit: str, tick: int, carried: Carried) -> None:
+    def save(self, unit: str, tick: int, carried: Carried, versions: Mapping[int, int]) -> None:
+        """`versions` are those under which the queries' windows were counted: under another they are broken off (R11)."""
         import pyarrow as pa
 
         folder = self._folder / unit
         folder.mkdir(exist_ok=True, mode=0o700)
         rows = carried.rows if carried.rows is not None else pa.table({})
         counts = [[list(key), each.rows, each.whole_from] for key, each in carried.counts.items()]
-        meta = {_COUNTS: json.dumps([counts, carried.rows is not None]).encode()}
+        known = {
+            str(number): versions[number] for number in {key[0] for key in carried.counts} & versions.keys()
+        }
+        meta = {_COUNTS: json.dumps([counts, carried.rows is not None, known]).encode()}
         temporary = folder / "new.tmp"
         with temporary.open("wb") as file:
             temporary.chmod(0o600)
@@ -39,8 +43,8 @@ class CarriedStore:
         for path in sorted(folder.glob("*.arrow"))[:-2]:
             path.unlink(missing_ok=True)
 
-    def load(self, unit: str, last: int) -> Carried:
-        """As it was at the commit of the tick; what a tick that was never committed left is removed."""
+    def load(self, unit: str, last: int) -> tuple[Carried, dict[int, int]]:
+        """As it was at the commit of the tick, with the versions; what a tick that was never committed left is removed."""
         import pyarrow as pa
 
         folder = self._folder / unit
@@ -51,11 +55,12 @@ class CarriedStore:
             else:
                 path.unlink()
         if kept is None:
-            return Carried()
+            return Carried(), {}
         with pa.ipc.open_file(kept) as reader:
             found: list[Any] = json.loads(reader.schema.metadata[_COUNTS])
             rows = reader.read_all().replace_schema_metadata(None) if found[1] else None
-        return Carried({tuple(key): Count(count, whole) for key, count, whole in found[0]}, rows)
+        carried = Carried({tuple(key): Count(count, whole) for key, count, whole in found[0]}, rows)
+        return carried, {int(number): version for number, version in found[2].items()}
 
     def keep_counts(self, owner: str, counts: Sequence[Mapping[Key, int]]) -> None:
         """How far the counts of a query that ends have come, by partition, for each of its units."""

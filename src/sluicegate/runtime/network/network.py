@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +108,13 @@ class Network:
             return known.units
         units = find_units(shaped.shape)
         key, last = shaped.key, self._tick - 1
-        carried = [
-            self._store.load(f"{key}-{at}", last) if unit.cut else Carried() for at, unit in enumerate(units)
+        loaded = [
+            self._store.load(f"{key}-{at}", last) if unit.cut else (Carried(), {})
+            for at, unit in enumerate(units)
         ]
-        self._shapes[key] = _Shape(key, shaped.types, units, carried, list(carried))
+        carried = [each for each, _ in loaded]
+        versions = {number: version for _, known in loaded for number, version in known.items()}
+        self._shapes[key] = _Shape(key, shaped.types, units, carried, list(carried), versions)
         return units
 
     def find_reach(self, query: Running) -> int:
@@ -143,16 +146,29 @@ class Network:
     def tick(
         self, queries: Sequence[Running], moving: Moving, *, force: bool = False
     ) -> tuple[Committed | None, list[tuple[Running, Place]]]:
-        """One tick: what was committed, if there was anything, and the queries that moved on, each with its new place."""
+        """One tick: what was committed, if there was anything, and the queries that moved on, each with its new place.
+
+        One that fails has not been: what windows carry is then as before it, for its rows come again.
+        """
+        before = [(each, list(each.carried), dict(each.versions)) for each in list(self._shapes.values())]
+        try:
+            return self._run_tick(queries, moving, force)
+        except BaseException:
+            for shape, carried, versions in before:
+                shape.carried, shape.versions = carried, versions
+            raise
+
+    def _run_tick(
+        self, queries: Sequence[Running], moving: Moving, force: bool
+    ) -> tuple[Committed | None, list[tuple[Running, Place]]]:
         work: dict[str, list[_Turn]] = {}
         for each in self._plan(queries):
             if each.before != each.after:
                 work.setdefault(each.shape, []).append(each)
-        done = [
-            turn
-            for turns in self._pool.map(lambda each: self._run_all(each, moving), work.values())
-            for turn in turns
-        ]
+        begun = [self._pool.submit(self._run_all, each, moving) for each in work.values()]
+        # all of them, also when one has failed: none must go on behind the tick's end
+        wait(begun)
+        done = [turn for each in begun for turn in each.result()]
         if not done or not (force or any(turn.tables for turn in done)):
             return None, [(query, turn.after) for turn in done for query in turn.queries]
         return self._commit(done, queries)
@@ -228,7 +244,7 @@ class Network:
             if stale:
                 shape.carried[at] = shape.carried[at].break_off(stale)
             if shape.carried[at] is not shape.saved[at]:
-                self._store.save(f"{shape.key}-{at}", self._tick, shape.carried[at])
+                self._store.save(f"{shape.key}-{at}", self._tick, shape.carried[at], shape.versions)
                 shape.saved[at] = shape.carried[at]
 
     def _remember(self, done: Sequence[_Turn]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.authorize import Allowed
 from sluicegate.runtime.network.places import Place, place_json, read_place
 from sluicegate.runtime.network.seats import Seat, read_seat, seat_json
@@ -47,6 +48,8 @@ class Recorded:
     since: int | None
     place: Place
     paused: bool
+    logs: dict[str, str]
+    """The names of the logs that the place is in: those of another declaration have other names."""
 
 
 class Records:
@@ -56,7 +59,7 @@ class Records:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
 
-    def save(self, running: Running) -> None:
+    def save(self, running: Running, logs: Mapping[str, SourceLog]) -> None:
         content = {
             "handle": running.handle,
             "seat": seat_json(running.seat),
@@ -67,6 +70,7 @@ class Records:
             "since": running.since,
             "place": place_json(running.place),
             "paused": running.paused,
+            "logs": {name: logs[name].folder.name for name, _ in running.place},
         }
         self._write(self._path(running.handle), content)
 
