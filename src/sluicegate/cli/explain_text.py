@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sluicegate.cli.console import Console
-from sluicegate.cli.explain_json import present_witness, released_plan
+from sluicegate.rewrite.explain_json import present_witness, released_plan
 from sluicegate.cli.tables import write_value
 from sluicegate.graph.operators import Node, sources
 from sluicegate.graph.pretty import MARK, draw

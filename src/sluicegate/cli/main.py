@@ -11,13 +11,34 @@ from typing import TextIO
 
 import sluicegate
 from sluicegate.api import Denied
-from sluicegate.cli import bench, check, demo, explain, run, test, translate, who
+from sluicegate.cli import (
+    apply,
+    audit,
+    backup,
+    bench,
+    check,
+    demo,
+    explain,
+    export,
+    history,
+    plan,
+    restore,
+    rollback,
+    run,
+    test,
+    translate,
+    who,
+)
 from sluicegate.cli.console import Console, open_console
 from sluicegate.cli.inputs import UsageError
 from sluicegate.errors import DiagnosticError
 from sluicegate.testing.corpus import CorpusError
 
-VERBS = (check, explain, who, translate, run, test, bench, demo)
+VERBS = (
+    *(check, explain, who, translate, run, test),
+    *(plan, apply, export, history, rollback, audit, backup, restore),
+    *(bench, demo),
+)
 
 DONE, REFUSED, USAGE, FAULT = 0, 1, 2, 3
 INTERRUPTED, BROKEN_PIPE = 130, 141

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from sluicegate.api import Authorized, Gate
 from sluicegate.cli.console import Console
-from sluicegate.cli.tables import draw_rows, present_rows
+from sluicegate.cli.tables import draw_rows
+from sluicegate.graph.present import present_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 
@@ -87,8 +88,9 @@ class _Follower:
             match event:
                 case Rows():
                     self._write(event.rows)
-                case Gap(first, last):
-                    self._console.complain(f"gap: the results of ticks {first} to {last} are lost")
+                case Gap():
+                    # without the ticks: their numbers count what others are given too
+                    self._console.complain("gap: some results between these rows are lost")
                 case Withdrawn(reason):
                     raise DiagnosticError([Diagnostic("withdrawn", reason)])
                 case _:

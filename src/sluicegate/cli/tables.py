@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from unicodedata import combining, east_asian_width
 
 from sluicegate.cli.console import Console
-from sluicegate.expr.nodes import Value
-from sluicegate.expr.types import TIMESTAMP, Type
-from sluicegate.expr.values import write_timestamp
-from sluicegate.graph.plan import END_NAME, GRANT_NAME, START_NAME, AuthorizedPlan
+from sluicegate.graph.plan import END_NAME, GRANT_NAME, START_NAME
 
 ABSENT = "·"
 _GAP = "  "
@@ -51,17 +48,3 @@ def write_value(value: object) -> str:
             return "true" if value else "false"
         case _:
             return str(value)
-
-
-def present_rows(plan: AuthorizedPlan | None, rows: Sequence[Mapping[str, Value]]) -> list[dict[str, object]]:
-    """Rows with times as ISO text, as JSON has them."""
-    types: dict[str, Type] = {each.name: each.column.of for each in plan.outputs} if plan else {}
-    types |= {START_NAME: TIMESTAMP, END_NAME: TIMESTAMP}
-    return [{name: present_value(value, types.get(name)) for name, value in row.items()} for row in rows]
-
-
-def present_value(value: Value, of: Type | None) -> object:
-    """A value as JSON has it."""
-    if of == TIMESTAMP and isinstance(value, int) and not isinstance(value, bool):
-        return write_timestamp(value).replace(" ", "T")
-    return value

@@ -51,7 +51,7 @@ from sluicegate.policy.model import Fact, Grant
 from sluicegate.policy.punctuation import ServerPunctuation
 from sluicegate.source import Span
 
-__all__ = ["apply", "find_warnings", "fold_together", "plan_drop"]
+__all__ = ["apply", "find_warnings", "fold_together", "order_statements", "plan_drop"]
 
 MAX_FINDINGS = 50
 _RANKS: dict[type[Statement], int] = {
@@ -95,7 +95,7 @@ def fold_together(statements: Sequence[Statement], catalog: Catalog | None = Non
     """One version of all statements, whatever their order: what is made first, changes and drops after it as written."""
     folder = _Folder(catalog or Catalog(), None)
     _check_groups(folder, statements)
-    for statement in _order(statements):
+    for statement in order_statements(statements):
         folder.fold(statement)
     folder.finish()
     return folder.result()
@@ -120,7 +120,7 @@ def _check_groups(folder: _Folder, statements: Sequence[Statement]) -> None:
         folder.note("not-committed", "BEGIN has no COMMIT", begun.span, "write COMMIT; at the end")
 
 
-def _order(statements: Sequence[Statement]) -> list[Statement]:
+def order_statements(statements: Sequence[Statement]) -> list[Statement]:
     """Roles and users before what names them, streams before grants; named results after the streams they may read."""
     plain = [
         part for each in statements if not isinstance(each, Begin | Commit) for part in _split_follow(each)
