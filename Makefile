@@ -27,7 +27,8 @@ $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
 	@touch $@
 
 test: setup ## Run every test
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest -n auto -m "not spark" $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile -m spark $(ARGS)
 
 test-fast: setup ## Run the tests that take no more than a minute together, without Spark
 	@$(BIN)/pytest -n auto -m "not slow and not spark" $(ARGS)
@@ -47,7 +48,7 @@ bench: setup ## Measure (`make bench NAME=rewrite` for one)
 fuzz: setup ## Compare random cases with the reference model (`make fuzz N=100000 SEED=1`)
 	@$(BIN)/python -m sluicegate.testing.fuzz --count $(N) --seed $(SEED)
 
-demo: setup ## Run the demonstration
+demo: setup ## Serve generated traffic for three accounts (`sluicegate demo --explain` needs no Java)
 	@$(BIN)/sluicegate demo
 
 docs: setup ## Write the generated pages of docs/ anew

@@ -22,8 +22,9 @@ def find_code_tables() -> Iterator[tuple[str, Mapping[str, str]]]:
     """Every module-level table of diagnostic codes, `QUERY_CODES` as `Query`."""
     for info in pkgutil.walk_packages(sluicegate.__path__, "sluicegate."):
         layer, last = info.name.split(".")[1], info.name.rpartition(".")[2]
-        # of the service only its tables, which need no library
-        skipped = layer in {"runtime", "testing"} or (layer == "service" and not last.endswith("codes"))
+        # of the service and its client only their tables, which need no library
+        served = layer in {"service", "client"} and not last.endswith("codes")
+        skipped = layer in {"runtime", "testing"} or served
         if skipped or last == "__main__":
             continue
         module = importlib.import_module(info.name)
@@ -87,6 +88,40 @@ def render_cli() -> str | None:
     return "\n".join(lines)
 
 
+def render_settings() -> str | None:
+    describe = _attribute("sluicegate.service.settings", "describe_settings")
+    if describe is None:
+        return None
+    lines = [
+        "# Settings of the gateway",
+        "",
+        "`sluicegate serve` reads a TOML file (`--settings FILE`), then the environment, then its own options; what",
+        "comes later counts. A setting that is unknown or not of its type ends it. None of them lets anybody see more.",
+        "",
+        "| setting | variable | kind | default | meaning |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [_settings_row(each) for each in describe()]
+    lines += ["", "## The table `oidc`", "", "```toml", "[oidc]", *OIDC_EXAMPLE, "```"]
+    return "\n".join(lines)
+
+
+def _settings_row(each: Any) -> str:
+    variable = "" if each.name == "oidc" else f"`{each.variable}`"
+    default = f"`{each.default}`" if each.default.strip('"') else ""
+    return f"| `{each.name}` | {variable} | {each.kind} | {default} | {_cell(each.told)} |"
+
+
+OIDC_EXAMPLE = (
+    'issuer = "https://id.example.org/realm"',
+    'audience = "sluicegate"',
+    'roles_claim = "realm_access.roles"   # a path of names; absent: all roles of the user',
+    "trust_roles = false                   # true: the issuer's word is enough for roles and users",
+    'profile = { Ward = "ward INT" }       # an attribute, its claim and type',
+    'scopes = { "sluicegate.read" = ["read"], "sluicegate.push" = ["push:*"] }',
+)
+
+
 def _find_verbs(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
     actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     return sorted((name, verb) for action in actions for name, verb in action.choices.items())
@@ -131,6 +166,7 @@ PAGES = {
     "functions.md": render_functions,
     "cli.md": render_cli,
     "targets.md": render_targets,
+    "settings.md": render_settings,
 }
 
 

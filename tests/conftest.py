@@ -8,6 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from counters import summarize_cases
+from spark_session import spark
+
+__all__ = ["spark"]
 
 settings.register_profile(
     "ci",

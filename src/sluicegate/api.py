@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import Diagnostic, DiagnosticError, InvariantError, SluicegateError
 from sluicegate.expr.evaluate import Environment
+from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.language.fold import find_warnings, fold_together
 from sluicegate.language.load import read_sources
@@ -35,7 +36,10 @@ from sluicegate.source import SourceText, Span
 from sluicegate.targets import duckdb, spark
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sluicegate.runtime.frames import Frame, Session
+    from sluicegate.runtime.stream.live_frame import Change, LiveFrame
 
 TARGETS: Mapping[str, Callable[[AuthorizedPlan, Environment], str]] = {
     "duckdb": duckdb.translate,
@@ -72,6 +76,8 @@ class Authorized:
     """The values that the plan's policies name: run it with these, and do not show them to the user (R9)."""
     streams: Mapping[str, Stream]
     start: StartAt
+    query: str | SourceText = ""
+    """What was asked, so that it can be asked again under another version of the catalog."""
 
     def translate(self, target: str) -> str:
         """The authorized query as text of another engine, profile and facts put in; abilities are checked first."""
@@ -91,20 +97,93 @@ class Authorized:
                 "not-served", "START AT a moment cannot be run yet", "leave it out, and filter by time"
             )
 
-    def to_spark(self, spark: Session, inputs: Mapping[str, Frame]) -> Frame:
-        """The authorized query as a batch frame over the streams' frames, columns as `targets.spark` describes them.
+    def to_spark(self, spark: Session, inputs: Mapping[str, Frame] | None = None) -> Frame:
+        """The authorized query as a frame over the streams' frames, columns as `targets.spark` describes them.
 
-        It serves trusted code: whoever holds the session can read the sources anyway. Where order matters (tuple windows,
-        FIRST, LAST, ROWS joins) a frame also has `_offset`, a BIGINT that counts rows as they arrived.
+        Batch frames give a batch frame, streaming frames a streaming one (`follow` tells of those); without `inputs` the
+        feeds of the catalog are opened, which stream. It serves trusted code: whoever holds the session can read the
+        sources anyway. Where order matters (tuple windows, FIRST, LAST, ROWS joins) a frame also has `_offset`, a BIGINT
+        that counts rows as they arrived.
         """
         # imported here: without Spark everything else works
         from sluicegate.runtime.batch import authorized_frame
 
+        plan = self._require_plan()
+        read = {source.stream for source in sources(plan.root)}
+        if inputs is None or any(frame.isStreaming for name, frame in inputs.items() if name in read):
+            return self.follow(spark, inputs).frame
         self.check_start()
+        return authorized_frame(spark, plan, inputs, self.environment, self.streams)
+
+    def follow(self, spark: Session, inputs: Mapping[str, Frame] | None = None) -> Followed:
+        """The authorized query as a streaming frame, and the means to put later versions of the catalog in force for it.
+
+        Windows of which the frame may have read only a part are withheld (R8): `START AT EARLIEST` says that the inputs
+        begin where the streams do, a moment that they have all from there; by default windows begin after what the first
+        micro-batch brings.
+        """
+        from sluicegate.runtime.stream.live_frame import WITHHELD, LiveFrame, Version
+        from sluicegate.runtime.stream.open_inputs import open_inputs
+
+        plan = self._require_plan()
+        frames = open_inputs(spark, plan, self.streams) if inputs is None else inputs
+        begin = self.start if isinstance(self.start, int) else None
+        since = WITHHELD if self.start is Start.LATEST else begin
+        version = Version(plan, self.environment, self.streams)
+        return Followed(self.user, self.query, LiveFrame(spark, version, frames, begin, since))
+
+    def _require_plan(self) -> AuthorizedPlan:
         if self.plan is None:
             message = "nothing of what the query asks for can come back, so there is nothing to run"
             raise _diagnose("nothing-to-translate", message)
-        return authorized_frame(spark, self.plan, inputs, self.environment, self.streams)
+        return self.plan
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A streaming frame of a user's query, which later versions of the catalog can be put in force for.
+
+    R10 needs the gateway: here a change is in force from the next micro-batch on, and what the running one brings is
+    still of the version before.
+    """
+
+    user: str
+    query: str | SourceText
+    live: LiveFrame
+
+    @property
+    def frame(self) -> Frame:
+        """The streaming frame; write it where you like, in append mode."""
+        return self.live.frame
+
+    def apply(self, gate: Gate, greatest: datetime | None = None) -> Change:
+        """Ask again under another version of the catalog.
+
+        Where only values differ, the frame goes on with the new ones, and windows that were open are withheld (R11): all
+        that begin before `greatest`, the latest event time that was read before the change, or, where that is not given,
+        before what the running micro-batch and the next one bring. Where the plan differs, or nothing is left, the frame
+        ends: the next micro-batch fails with `policy-changed` or `withdrawn`.
+        """
+        from sluicegate.runtime.stream.live_frame import Version
+
+        try:
+            asked = gate.authorize(self.user, self.query)
+        except Denied:
+            return self.live.change(None)
+        except BaseException:
+            # what cannot be asked any more must not go on either
+            self.live.end("policy-changed")
+            raise
+        if asked.plan is None:
+            return self.live.change(None)
+        from sluicegate.runtime.run_inputs import to_micros
+
+        since = None if greatest is None else to_micros(greatest) + 1
+        return self.live.change(Version(asked.plan, asked.environment, asked.streams), since)
+
+    def close(self) -> None:
+        """Forget the policy's values; a query that still runs over the frame fails with `policy-missing`."""
+        self.live.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +213,35 @@ class Gate:
         if judged.decision is Decision.DENY:
             raise Denied(user, notices)
         env = environment(self.catalog, user)
-        return Authorized(user, judged.decision, draft.plan, notices, env, self.catalog.streams, asked.start)
+        return Authorized(
+            user, judged.decision, draft.plan, notices, env, self.catalog.streams, asked.start, query
+        )
+
+    def run(
+        self,
+        user: str,
+        query: str | SourceText,
+        inputs: Mapping[str, str | PathLike[str]],
+        spark: Session | None = None,
+    ) -> list[dict[str, object]]:
+        """The rows that the user may have of `.jsonl` and `.parquet` files, one for each stream; times are in UTC.
+
+        At the end of the files every open window is released. Malformed rows are left out, a stream without a file is
+        empty. Without a session one is started and stopped again.
+        """
+        from sluicegate.runtime.run_inputs import run_inputs
+
+        asked = self.authorize(user, query)
+        asked.check_start()
+        unknown = [
+            unknown_stream(name, None, self.catalog.streams)
+            for name in inputs
+            if name not in self.catalog.streams
+        ]
+        if unknown:
+            raise DiagnosticError(unknown)
+        paths = {name: Path(path) for name, path in inputs.items()}
+        return run_inputs(asked.plan, paths, asked.environment, asked.streams, spark)
 
     def who(self, stream: str, attribute: str | None = None) -> list[Entry]:
         """Who can see the stream, or one attribute of it, and by which grants; for owners and administrators."""

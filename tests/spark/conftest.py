@@ -1,4 +1,4 @@
-"""One Spark session for all tests here; without pyspark they are skipped, and the reason says how to have them run."""
+"""Tests on Spark; without pyspark they are skipped, and the reason says how to have them run."""
 
 from __future__ import annotations
 
@@ -32,24 +32,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
             if _is_missing():
                 item.add_marker(pytest.mark.skip(reason=SKIPPED))
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    from sluicegate.runtime.session import make_session
-
-    session = make_session(
-        shuffle_partitions=1,
-        extra={
-            # tiny data: compiling and adapting whole plans costs more than it saves
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.adaptive.enabled": "false",
-            # tiny data must not be computed while the plan is made either: what is tested is what runs on much data
-            "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
-        },
-    )
-    yield session
-    session.stop()
 
 
 @pytest.fixture(params=["true", "false"], ids=["compiled whole", "by operator"])

@@ -21,6 +21,7 @@ def test_the_notebook_runs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("sluicegate.runtime.session.make_session", lambda: spark)
     found: dict[str, Any] = {}
     exec(code, found)
+    spark.catalog.dropTempView("seen")
     assert {row["SID"] for row in found["pressures"]} == {"s1"}
     assert [tuple(row) for row in found["first"]] == [("s1", 1.0)]
     assert sorted(tuple(row) for row in found["both"]) == [("s1", 1.0), ("s2", 2.0)]

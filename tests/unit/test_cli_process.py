@@ -27,7 +27,9 @@ def test_output_is_utf_8_whatever_the_locale() -> None:
 def test_a_reader_that_leaves_is_no_error() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
-    done = subprocess.run([*COMMAND, "demo"], stdout=write_end, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        [*COMMAND, "demo", "--explain"], stdout=write_end, stderr=subprocess.PIPE, check=False
+    )
     os.close(write_end)
     assert (done.returncode, done.stderr) == (141, b"")
 
@@ -35,7 +37,9 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_an_answer_that_cannot_be_written_is_a_fault() -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([*COMMAND, "demo"], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*COMMAND, "demo", "--explain"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert done.returncode == 3
     assert done.stderr.decode().startswith("sluicegate: cannot go on: ")
     assert done.stderr.count(b"\n") == 1

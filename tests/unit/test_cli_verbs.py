@@ -245,7 +245,7 @@ def test_bench_lists_and_runs(capsys: Capture) -> None:
 
 
 def test_demo_shows_three_answers(capsys: Capture) -> None:
-    text = say(capsys, "demo")
+    text = say(capsys, "demo", "--explain")
     paul, cole, olga = (text.index(f"`{user}` may have") for user in ("paul", "cole", "olga"))
     assert paul < cole < olga
     assert "80.0     2026-01-01T11:00:00  2026-01-01T12:00:00  others_avg" in text[paul:cole]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 from sluicegate.cli.console import Console
 from sluicegate.cli.inputs import UsageError, add_json, recover
+from sluicegate.cli.remote import add_user, open_gateway
 from sluicegate.cli.stores import add_store, open_given
 from sluicegate.cli.tables import draw_table
-from sluicegate.service.store import Recorded, Search, Verification
+from sluicegate.service.store import Search, Verification
 from sluicegate.service.store.records import write_time
 
 NAME = "audit"
@@ -18,7 +20,8 @@ SUMMARY = "verify the store's chains, search its audit log, or export it as line
 EXAMPLE = """\
   sluicegate audit verify --store sqlite:///sluicegate.db
   sluicegate audit search --principal paul --since 2026-01-01 --text Health
-  sluicegate audit export --action query > events.jsonl"""
+  sluicegate audit export --action query > events.jsonl
+  sluicegate audit search --url https://gateway.example --action register"""
 _FILTERS = ("principal", "action", "since", "until", "version", "text")
 _SHOWN = 60
 
@@ -28,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what", metavar="WHAT", choices=("verify", "search", "export"), help="verify, search or export"
     )
     add_store(parser)
+    parser.add_argument("--url", metavar="URL", type=recover, help="ask a gateway instead (search, export)")
+    add_user(parser)
     parser.add_argument("--principal", metavar="USER", type=recover, help="who asked")
     parser.add_argument(
         "--action", metavar="NAME", type=recover, help="what was done, as `query` or `change`"
@@ -58,11 +63,14 @@ def run(args: argparse.Namespace, console: Console) -> int:
         raise UsageError("`audit verify` looks at everything: it takes no conditions")
     if args.what != "verify" and args.expect:
         raise UsageError("--expect belongs to `audit verify`")
+    if args.url is not None:
+        return _ask_gateway(args, console)
     with open_given(args) as store:
         if args.what == "verify":
             return _tell_verification(args, console, store.verify())
         if args.what == "search":
-            return _tell_events(args, console, store.audit.search(wanted, limit=max(0, args.limit)))
+            found = store.audit.search(wanted, limit=max(0, args.limit))
+            return _tell_events(args, console, [each.to_json() for each in found])
         for each in store.audit.export(wanted):
             console.write_exact(json.dumps(each.to_json()))
     return 0
@@ -89,9 +97,22 @@ def _tell_verification(args: argparse.Namespace, console: Console, found: Verifi
     return 1 if broken else 0
 
 
-def _tell_events(args: argparse.Namespace, console: Console, found: list[Recorded]) -> int:
+def _ask_gateway(args: argparse.Namespace, console: Console) -> int:
+    """Of one's own requests; an administrator is told of everybody's."""
+    if args.what == "verify" or args.store is not None or args.version is not None:
+        raise UsageError("--url goes with search and export, without --store and --version")
+    wanted = {name: getattr(args, name) for name in _FILTERS if name != "version"}
+    with open_gateway(args) as client:
+        if args.what == "search":
+            return _tell_events(args, console, list(client.audit(**wanted, limit=max(0, args.limit))))
+        for each in client.audit(**wanted):
+            console.write_exact(json.dumps(each))
+    return 0
+
+
+def _tell_events(args: argparse.Namespace, console: Console, found: list[dict[str, Any]]) -> int:
     if args.json:
-        console.write_json([each.to_json() for each in found])
+        console.write_json(found)
     elif not found:
         console.write("no events")
     else:
@@ -100,17 +121,12 @@ def _tell_events(args: argparse.Namespace, console: Console, found: list[Recorde
     return 0
 
 
-def _write_event(found: Recorded) -> list[str]:
-    event = found.event
-    return [
-        str(found.number),
-        f"{found.time[:19]}Z",
-        event.principal,
-        event.action,
-        str(event.version),
-        _cut(event.decision),
-        _cut(event.subject),
-    ]
+def _write_event(event: dict[str, Any]) -> list[str]:
+    number, when, who, action, version, decision, subject = (
+        str(event.get(name, ""))
+        for name in ("number", "time", "principal", "action", "version", "decision", "subject")
+    )
+    return [number, f"{when[:19]}Z", who, action, version, _cut(decision), _cut(subject)]
 
 
 def _cut(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +18,16 @@ NAME = "bench"
 SUMMARY = "measure, as ratios in one run; without a name, list what can be measured"
 EXAMPLE = """\
   sluicegate bench
-  sluicegate bench rewrite --json"""
+  sluicegate bench rewrite --json
+  sluicegate bench share --rows 50000"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="which measurement")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument(
+        "--rows", metavar="N", type=int, help="rows of each source, where it is measured on Spark"
+    )
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where to keep the results")
     add_json(parser)
 
@@ -33,12 +38,23 @@ def run(args: argparse.Namespace, console: Console) -> int:
         return _list(known, args.json, console)
     if args.name not in known:
         raise UsageError(f"unknown benchmark `{args.name}`; known: {', '.join(known) or 'none'}")
-    result = known[args.name].run(json=args.json, out=args.out, quick=args.quick)
+    given = _sizes(known[args.name], args)
+    result = known[args.name].run(json=args.json, out=args.out, quick=args.quick, **given)
     if args.json:
         console.write_json(result)
     else:
         console.write("\n".join(_tell(console, result, "")))
     return 0
+
+
+def _sizes(benchmark: ModuleType, args: argparse.Namespace) -> dict[str, int]:
+    if args.rows is None:
+        return {}
+    if "rows" not in inspect.signature(benchmark.run).parameters:
+        raise UsageError(f"`{args.name}` has no rows")
+    if args.rows < 1:
+        raise UsageError("`--rows` takes a positive number")
+    return {"rows": args.rows}
 
 
 def find_benchmarks() -> dict[str, ModuleType]:

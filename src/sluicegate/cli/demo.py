@@ -1,104 +1,59 @@
-"""`sluicegate demo`: one question, three users, three answers, on the soldiers' example."""
+"""`sluicegate demo`: a gateway with generated traffic to try things on, or one query explained for three users."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
-import sluicegate
-from sluicegate.api import Gate
 from sluicegate.cli.console import Console
-from sluicegate.rewrite.explain_json import released_plan
-from sluicegate.cli.explain_text import draw_authorized, draw_graph, indent, tell_decision
-from sluicegate.cli.tables import draw_rows
-from sluicegate.graph.present import present_rows, present_value
-from sluicegate.expr.nodes import Value
-from sluicegate.expr.types import TIMESTAMP
-from sluicegate.expr.values import read_timestamp
-from sluicegate.graph.interpret import Data, result_rows
-from sluicegate.graph.interpret import run as run_graph
-from sluicegate.policy.environment import environment
-from sluicegate.policy.model import Stream
-from sluicegate.rewrite.explain import Explanation
+from sluicegate.cli.demo_explain import explain_soldiers
+from sluicegate.cli.inputs import UsageError
 
 NAME = "demo"
-SUMMARY = "show one query as three users may have it"
+SUMMARY = "serve generated traffic for three accounts; or explain one query for three users"
 EXAMPLE = """\
-  sluicegate demo"""
-
-QUERY = "SELECT AVG(Pos) AS avg_pos FROM Position [RANGE 1 HOUR]"
-USERS = ("paul", "cole", "olga")
+  sluicegate demo
+  sluicegate demo --explain"""
+_LIBRARIES = ("pyspark", "pyarrow", "fastapi", "uvicorn", "argon2", "jwt", "httpx")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None: the demo brings everything."""
+    parser.add_argument(
+        "--explain", action="store_true", help="only explain a query for three users; needs no Java"
+    )
+    parser.add_argument("--port", metavar="N", type=int, help="the port (8765, or another that is free)")
+    parser.add_argument(
+        "--state", metavar="DIR", type=Path, help="keep everything there; else it is gone at the end"
+    )
+    parser.add_argument("--seconds", metavar="S", type=float, help="end by itself after so long")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    folder = find_example()
-    gate = sluicegate.open(folder)
-    data = {name: list(_read_input(folder, stream)) for name, stream in gate.catalog.streams.items()}
-    console.write("\n\n".join([_introduce(console, gate, data), *_answers(console, gate, data)]))
-    return 0
+    if args.explain:
+        if (args.port, args.state, args.seconds) != (None, None, None):
+            raise UsageError("--explain serves nothing: it takes no other option")
+        return explain_soldiers(console)
+    missing = find_missing()
+    if missing is not None:
+        console.complain(f"the gateway cannot be shown here: {missing}; this is what `demo --explain` shows")
+        return explain_soldiers(console)
+    from sluicegate.cli.demo_live import serve_demo
+
+    return serve_demo(console, args.port, args.state, args.seconds)
 
 
-def find_example() -> Path:
-    """The soldiers' catalog: packed into a wheel beside this package, in a checkout among the examples."""
-    package = Path(sluicegate.__file__).parent
-    for folder in (package / "demo" / "soldiers", package.parents[1] / "examples" / "soldiers"):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError("the demo's catalog is missing from this installation")
+def find_missing() -> str | None:
+    """What the gateway needs and this machine lacks."""
+    lacking = [name for name in _LIBRARIES if find_spec(name) is None]
+    if lacking:
+        return f"it needs `{lacking[0]}` (pip install 'sluicegate[spark,service,client]')"
+    from sluicegate.errors import DiagnosticError
+    from sluicegate.runtime.java import find_java
 
-
-def _read_input(folder: Path, stream: Stream) -> Iterator[dict[str, Value]]:
-    """The tuples of `<stream>.jsonl`, times as microseconds."""
-    times = {name for name, of in stream.attributes if of == TIMESTAMP}
-    file = folder / f"{stream.name.lower()}.jsonl"
-    for line in file.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        yield {name: read_timestamp(value) if name in times else value for name, value in row.items()}
-
-
-def _introduce(console: Console, gate: Gate, data: Data) -> str:
-    tuples = data["Position"]
-    asked = gate.read(QUERY)
-    shown = [{**row, "ts": present_value(row["ts"], TIMESTAMP)} for row in tuples]
-    return "\n\n".join(
-        [
-            f"{console.style('The stream Position', 'bold')}\n{indent(draw_rows(console, shown))}",
-            f"{console.style('Three users ask', 'bold')}\n{indent(QUERY)}",
-            f"{console.style('as a graph', 'bold')}\n{indent(draw_graph(console, asked.root))}",
-        ]
-    )
-
-
-def _answers(console: Console, gate: Gate, data: Data) -> Iterator[str]:
-    for user in USERS:
-        found = gate.explain(user, QUERY, 0)
-        rows = _run_plan(gate, found, data)
-        yield "\n".join(
-            [
-                tell_decision(console, found),
-                indent(_describe_user(console, gate, user)),
-                indent(draw_authorized(console, found)),
-                "",
-                indent(draw_rows(console, rows)),
-            ]
-        )
-
-
-def _describe_user(console: Console, gate: Gate, user: str) -> str:
-    known = gate.catalog.users[user]
-    profile = "".join(f", {name} {value.value}" for name, value in known.profile)
-    return console.style(f"{', '.join(known.roles)}{profile}", "dim")
-
-
-def _run_plan(gate: Gate, found: Explanation, data: Data) -> list[dict[str, object]]:
-    plan = released_plan(found)
-    if plan is None:
-        return []
-    rows = run_graph(plan.root, data, environment(gate.catalog, found.user))
-    return present_rows(plan, result_rows(rows, plan.outputs, plan.label))
+    try:
+        find_java()
+    except DiagnosticError as error:
+        found = error.diagnostics[0]
+        return f"{found.message} ({found.help})" if found.help else found.message
+    return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from sluicegate.cli.console import Console
-from sluicegate.rewrite.explain_json import explanation_json
 from sluicegate.cli.explain_text import tell
 from sluicegate.cli.inputs import UsageError, add_json, add_request, open_gate, read_query_text
+from sluicegate.rewrite.explain_json import explanation_json
 from sluicegate.rewrite.graphs import DEFAULT_LIMIT
 from sluicegate.rewrite.notices import Decision
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sluicegate.cli.console import Console
-from sluicegate.rewrite.explain_json import present_witness, released_plan
 from sluicegate.cli.tables import write_value
 from sluicegate.graph.operators import Node, sources
 from sluicegate.graph.pretty import MARK, draw
 from sluicegate.rewrite.explain import Explanation, GrantReport
+from sluicegate.rewrite.explain_json import present_witness, released_plan
 from sluicegate.rewrite.graphs import AuthorizedGraph
 from sluicegate.rewrite.notices import Decision, Notice
 

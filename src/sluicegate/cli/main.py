@@ -20,11 +20,17 @@ from sluicegate.cli import (
     demo,
     explain,
     export,
+    grant,
     history,
+    login,
     plan,
+    query,
     restore,
+    revoke,
     rollback,
     run,
+    serve,
+    tail,
     test,
     translate,
     who,
@@ -37,6 +43,7 @@ from sluicegate.testing.corpus import CorpusError
 VERBS = (
     *(check, explain, who, translate, run, test),
     *(plan, apply, export, history, rollback, audit, backup, restore),
+    *(serve, login, query, tail, grant, revoke),
     *(bench, demo),
 )
 

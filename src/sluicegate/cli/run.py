@@ -14,9 +14,9 @@ from sluicegate.cli.console import Console
 from sluicegate.cli.inputs import UsageError, add_json, add_request, open_gate, read_query_text, recover
 from sluicegate.cli.run_live import follow_live
 from sluicegate.cli.tables import draw_rows
-from sluicegate.graph.present import present_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
+from sluicegate.graph.present import present_rows
 from sluicegate.language.scope import suggest
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from sluicegate.api import Authorized, Gate
 from sluicegate.cli.console import Console
 from sluicegate.cli.tables import draw_rows
-from sluicegate.graph.present import present_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
+from sluicegate.graph.present import present_rows
 
 if TYPE_CHECKING:
     from sluicegate.runtime.engine import Engine

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from sluicegate.api import Gate
 from sluicegate.cli.console import Console
-from sluicegate.cli.inputs import add_catalog, add_json, open_gate, recover
+from sluicegate.cli.inputs import UsageError, add_json, open_gate, recover
+from sluicegate.cli.remote import add_gateway, open_gateway
 from sluicegate.cli.tables import draw_table
 from sluicegate.rewrite.who import EVERYONE, Entry
 
@@ -14,29 +17,57 @@ NAME = "who"
 SUMMARY = "tell who can see a stream or an attribute, and by which grants"
 EXAMPLE = """\
   sluicegate who examples/soldiers Health.BPressure
-  sluicegate who examples/ships AIS --json"""
+  sluicegate who examples/ships AIS --json
+  sluicegate who --url https://gateway.example Health"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_catalog(parser)
+    parser.add_argument(
+        "catalog", metavar="CATALOG", nargs="?", help="folder of `*.sql` files; else a gateway is asked"
+    )
     told = "a stream, or one attribute of it"
     parser.add_argument("what", metavar="STREAM[.ATTRIBUTE]", type=recover, help=told)
+    add_gateway(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    gate = open_gate(args.catalog)
-    stream, attribute = _split(gate, args.what)
-    entries = gate.who(stream, attribute)
+    if args.catalog is not None and args.url is not None:
+        raise UsageError("a catalog and --url are two ways to ask; say one")
+    found = _ask_gateway(args) if args.catalog is None else _ask_catalog(args)
     if args.json:
-        console.write_json(
-            {"stream": stream, "attribute": attribute, "entries": [each.to_json() for each in entries]}
-        )
-    elif not entries:
+        console.write_json(found)
+    elif not found["entries"]:
         console.write(f"nobody can see `{args.what}`")
     else:
-        console.write(_tell(console, args.what, entries))
+        console.write(_tell(console, args.what, [_read_entry(each) for each in found["entries"]]))
     return 0
+
+
+def _ask_catalog(args: argparse.Namespace) -> dict[str, Any]:
+    gate = open_gate(args.catalog)
+    stream, attribute = _split(gate, args.what)
+    entries = [each.to_json() for each in gate.who(stream, attribute)]
+    return {"stream": stream, "attribute": attribute, "entries": entries}
+
+
+def _ask_gateway(args: argparse.Namespace) -> dict[str, Any]:
+    """For the stream's owner and administrators. At a gateway a name with dots is only known as a whole."""
+    with open_gateway(args) as client:
+        known = [str(each.get("name")) for each in client.streams()]
+        longest = max((name for name in known if args.what.startswith(name + ".")), key=len, default="")
+        stream = args.what if args.what in known else longest or args.what.partition(".")[0]
+        return client.who(stream, args.what[len(stream) + 1 :] or None)
+
+
+def _read_entry(content: Mapping[str, Any]) -> Entry:
+    """The other way of `Entry.to_json`; what a newer gateway tells besides is left out."""
+    known: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in content.items()
+        if name in Entry.__dataclass_fields__
+    }
+    return Entry(**known)
 
 
 def _split(gate: Gate, what: str) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ A look-up costs what the principal's own grants cost, whatever else the catalog 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sluicegate.expr.nodes import Scalar
@@ -56,6 +56,14 @@ class Catalog:
                 known.setdefault(grant.stream_names, []).append(grant)
             self._indices[subject] = known
         return known
+
+    def with_user(self, user: User) -> Catalog:
+        """The catalog with one user otherwise; what is known of its grants is not looked for again."""
+        changed = replace(self, users={**self.users, user.name: user})
+        for name in ("_by_subject", "_indices", "fact_types"):
+            if name in self.__dict__:
+                changed.__dict__[name] = self.__dict__[name]
+        return changed
 
     def roles_of(self, user: str) -> frozenset[str]:
         """The user's roles and all that they inherit (D2); none for a user who is unknown or disabled."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sluicegate.cli.tables import present_value
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import Type
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.present import present_value
 from sluicegate.graph.to_json import graph_json
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
 from sluicegate.rewrite.explain import Explanation

@@ -41,6 +41,7 @@ from sluicegate.runtime.session import check_session
 from sluicegate.runtime.upkeep import cut_logs
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _LOGGER = logging.getLogger(__name__)
@@ -94,6 +95,10 @@ class Engine:
         with self.gate.lock:
             return tuple(self._running.values())
 
+    def find(self, handle: str) -> Running | None:
+        """A query that runs, by its handle; costs no lock, so that it can be asked before every hand-over."""
+        return self._running.get(handle)
+
     @property
     def ended(self) -> bool:
         """Whether every feed has come to its end, and every query with it."""
@@ -119,6 +124,12 @@ class Engine:
             self.feeds.start(logs)
             self._wake()
             return name
+
+    def push(self, stream: str, rows: pa.Table) -> None:
+        """Append rows to the log of a stream without a source; it is opened where nobody has read it yet."""
+        with self._changes:
+            self.feeds.start(self.feeds.open(self.catalog, (stream,)))
+        self.feeds.push(stream, rows)
 
     def remove(self, handle: str) -> None:
         """End a query; its readers are told."""

@@ -47,7 +47,7 @@ class Loaded:
     dead: tuple[DeadLetter, ...]
 
 
-class _Misfit(Exception):  # noqa: N818 — becomes a dead letter
+class Misfit(Exception):  # noqa: N818 — becomes a dead letter
     """Why a row is malformed; never with a value."""
 
 
@@ -65,9 +65,9 @@ def load_input(stream: Stream, path: Path) -> Loaded:
         if found is None:
             continue
         try:
-            rows.append(_fit(stream, found))
+            rows.append(fit_row(stream, found))
             numbers.append(number)
-        except _Misfit as reason:
+        except Misfit as reason:
             dead.append(DeadLetter(stream.name, number, str(reason)))
     return Loaded(make_table(stream, rows, numbers), tuple(dead))
 
@@ -85,7 +85,7 @@ def _read_lines(path: Path, stream: Stream) -> Iterator[object]:
     """The object of each line, what is wrong with the line, or None for an empty one."""
     with path.open("rb") as file:
         for line in _bounded_lines(file):
-            yield _parse(line) if line is None or line.strip() else None
+            yield parse_line(line) if line is None or line.strip() else None
 
 
 def _bounded_lines(file: IO[bytes]) -> Iterator[bytes | None]:
@@ -99,18 +99,20 @@ def _bounded_lines(file: IO[bytes]) -> Iterator[bytes | None]:
         yield None
 
 
-def _parse(line: bytes | None) -> object:
+def parse_line(line: bytes | None) -> object:
     if line is None:
-        return _Misfit(f"the line is longer than {LONGEST_LINE} bytes")
+        return Misfit(f"the line is longer than {LONGEST_LINE} bytes")
     try:
-        found = json.loads(line.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
-    except _Misfit as reason:
+        found = json.loads(
+            line.decode("utf-8"), object_pairs_hook=distinct_pairs, parse_constant=refuse_constant
+        )
+    except Misfit as reason:
         return reason
     except (ValueError, RecursionError):
-        return _Misfit("the line is not JSON")
+        return Misfit("the line is not JSON")
     if found is None:
-        return _Misfit("the line is not an object")
-    return _Misfit("a text has half of a surrogate pair") if _is_split(line, found) else found
+        return Misfit("the line is not an object")
+    return Misfit("a text has half of a surrogate pair") if _is_split(line, found) else found
 
 
 def _is_split(line: bytes, found: object) -> bool:
@@ -120,14 +122,14 @@ def _is_split(line: bytes, found: object) -> bool:
     return any("\ud800" <= char <= "\udfff" for char in json.dumps(found, ensure_ascii=False))
 
 
-def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def distinct_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len({name for name, _ in pairs}) != len(pairs):
-        raise _Misfit("an attribute is given twice")
+        raise Misfit("an attribute is given twice")
     return dict(pairs)
 
 
-def _no_constant(_: str) -> object:
-    raise _Misfit("a number is not finite")
+def refuse_constant(_: str) -> object:
+    raise Misfit("a number is not finite")
 
 
 def _read_parquet(path: Path, stream: Stream) -> Iterator[dict[str, object]]:
@@ -139,12 +141,12 @@ def _read_parquet(path: Path, stream: Stream) -> Iterator[dict[str, object]]:
             file = pq.ParquetFile(source)
             wanted = [name for name, _ in stream.attributes if name in file.schema_arrow.names]
             for batch in file.iter_batches(columns=wanted):
-                yield from _plain(batch, pa)
+                yield from plain_rows(batch, pa)
         except (pa.ArrowException, ValueError) as error:
             raise OSError(0, "it is not a Parquet file that can be read") from error
 
 
-def _plain(batch: Any, pa: Any) -> Iterable[dict[str, object]]:
+def plain_rows(batch: Any, pa: Any) -> Iterable[dict[str, object]]:
     """Rows of Python values, times as microseconds since 1970 (one without a zone is in UTC)."""
     columns = []
     for column in batch.columns:
@@ -167,12 +169,12 @@ class _Moment:
     micros: int
 
 
-def _fit(stream: Stream, found: object) -> tuple[Value, ...]:
+def fit_row(stream: Stream, found: object) -> tuple[Value, ...]:
     """The values in the stream's order; an attribute not given is NULL, one that the stream lacks is not looked at."""
-    if isinstance(found, _Misfit):
+    if isinstance(found, Misfit):
         raise found
     if not isinstance(found, dict):
-        raise _Misfit("the line is not an object")
+        raise Misfit("the line is not an object")
     return tuple(_fit_value(name, of, found.get(name)) for name, of in stream.attributes)
 
 
@@ -182,7 +184,7 @@ def _fit_value(name: str, of: Type, found: object) -> Value:
     value = _as_moment(found) if of.kind is Kind.TIMESTAMP else found
     fit = conform(value, of) if isinstance(value, bool | int | float | str) else None
     if fit is None:
-        raise _Misfit(f"`{name}` is not a {of}")
+        raise Misfit(f"`{name}` is not a {of}")
     # adding zero takes the sign off a negative one
     return fit + 0.0 if isinstance(fit, float) else fit
 

@@ -10,7 +10,7 @@ subscription again: what an older version let into a state is then dropped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sluicegate.errors import Diagnostic, DiagnosticError
@@ -70,12 +70,21 @@ MOST_WINDOWS = 200
 """How many windows of an aggregate a tuple may be in: Spark writes each into its plan."""
 
 
+def _no_fence(text: str) -> str:
+    return f"({text})"
+
+
 @dataclass(frozen=True)
 class StreamContext(LiveContext):
     """Writes steps that keep the watermark's column and, where they can, the subscription."""
 
     fresh: frozenset[int] = frozenset()
     """The nodes whose rows carry their subscription."""
+    stateful: bool = False
+    """Whether Spark keeps rows for any of the nodes."""
+    fence: Callable[[str], str] = _no_fence
+    """Names the result of a query below which no predicate moves: one that knows by the subscription alone that it is false
+    would keep Spark from reading the stream, and with it the watermark and the state."""
     moments: Mapping[str, str] = field(default_factory=dict)
     """The quoted names of the columns of the streams' tables that have the watermark."""
 
@@ -96,9 +105,9 @@ class StreamContext(LiveContext):
         ]
         on = f"i.{Q} = q.{Q}" if tagged else "TRUE"
         listed = ", ".join(["i.*", *extra])
-        return (
-            f"(SELECT /*+ BROADCAST(q) */ {listed} FROM {step} JOIN {self.subscriptions} AS q ON {on}) AS i"
-        )
+        text = f"SELECT /*+ BROADCAST(q) */ {listed} FROM {step} JOIN {self.subscriptions} AS q ON {on}"
+        fenced = self.stateful and self.shapes[id(node)].timed
+        return f"{self.fence(text)} AS i" if fenced else f"({text}) AS i"
 
     def carry(self, node: Node, time: str, order: str) -> list[str]:
         timed = self.needs[id(node)].time and self.shapes[id(node)].timed
@@ -130,7 +139,11 @@ class StreamContext(LiveContext):
 
 
 def make_context(
-    shape: AuthorizedPlan, tables: Mapping[str, str], subscriptions: str, moments: Mapping[str, str]
+    shape: AuthorizedPlan,
+    tables: Mapping[str, str],
+    subscriptions: str,
+    moments: Mapping[str, str],
+    fence: Callable[[str], str] = _no_fence,
 ) -> StreamContext:
     """All that the steps of a shape need; refused, by name, where it cannot be written."""
     require(shape, ABILITIES)
@@ -148,6 +161,8 @@ def make_context(
         tagged=tagged,
         reach=find_reach(shape.root),
         fresh=_find_fresh(shape.root, tagged),
+        fence=fence,
+        stateful=any(is_stateful(node) for node in walk(shape.root)),
         moments={stream: quote_name(name) for stream, name in moments.items()},
     )
 
@@ -195,11 +210,20 @@ def write_step(node: Node, ctx: StreamContext) -> str:
         case Join() if is_join_of_streams(node):
             return _write_stream_join(node, ctx)
         case Join():
-            return write_join(node, ctx)
+            return _write_table_join(node, ctx)
         case Aggregate():
             return _write_aggregate(node, ctx)
         case _:
             raise TypeError(f"unknown operator {type(node).__name__}")
+
+
+def _write_table_join(node: Join, ctx: StreamContext) -> str:
+    """Where there is state, by a shuffle: against an empty broadcast Spark would not even read the stream.
+
+    Its watermark would then stand still for as long as a policy leaves nothing of the table.
+    """
+    text = write_join(node, ctx)
+    return text.replace("SELECT ", "SELECT /*+ MERGE(l, r) */ ", 1) if ctx.stateful else text
 
 
 def _write_stream_join(node: Join, ctx: StreamContext) -> str:

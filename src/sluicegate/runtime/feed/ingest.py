@@ -12,6 +12,7 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode import decode
+from sluicegate.runtime.feed.log_files import remove_all
 from sluicegate.runtime.feed.open_feed import Feed, find_layout, open_feed
 from sluicegate.runtime.feed.source_log import SourceLog, log_folder
 from sluicegate.runtime.feed.write_batch import write_batch
@@ -59,6 +60,7 @@ class Ingest:
         if self.log.end and not checkpoint.exists():
             # batch numbers would begin anew, and be taken for batches that are complete
             raise refuse_feed("feed-log", f"the log of `{self.stream.name}` has lost its checkpoint")
+        _clear_halves(checkpoint)
         feed = self._feed or open_feed(self._spark, self.stream)
         bounded = feed.bounded or self._trigger == AVAILABLE_NOW
         rows = decode(feed.frame, self.stream, feed.layout)
@@ -134,3 +136,10 @@ class Ingest:
         _LOGGER.debug("the feed of %s has stopped", self.stream.name, exc_info=error)
         message = f"the feed of `{self.stream.name}` has stopped by itself"
         self._failed = error if isinstance(error, DiagnosticError) else refuse_feed("feed-failed", message)
+
+
+def _clear_halves(checkpoint: Path) -> None:
+    """Spark takes half-written files of a process that was killed for a checkpoint of others, and does not start."""
+    for name in ("offsets", "commits"):
+        for pattern in (".*.tmp", "..*.tmp.crc"):
+            remove_all((checkpoint / name).glob(pattern))

@@ -1,4 +1,4 @@
-"""Cursors as text: a handle's number, a tick and a row, signed so that nobody makes one up."""
+"""Cursors as text: a handle's number, a tick and a row, signed so that nobody makes one up and covered so that nobody reads them."""
 
 from __future__ import annotations
 

@@ -56,6 +56,11 @@ class Gate:
             for record in self._state.numbers.values():
                 record.tell()
 
+    def listen(self, told: Callable[[str], None]) -> None:
+        """Call `told` with a handle whenever there may be something new of it: under the lock, so it must only take note."""
+        with self.lock:
+            self._state.listeners.append(told)
+
     def known(self) -> dict[str, str]:
         """Every handle on record with its state: `open`, `withdrawn` or `closed`."""
         with self.lock:

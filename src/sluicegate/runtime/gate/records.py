@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Condition
 from typing import TypeAlias
@@ -56,6 +57,7 @@ class Record:
     may_pend: bool = False
     delivering: int = 0
     changes: int = 0
+    told: Callable[[str], None] = lambda _: None
 
     @property
     def is_running(self) -> bool:
@@ -70,6 +72,7 @@ class Record:
         """Wake those who wait for something of this handle."""
         self.changes += 1
         self.changed.notify_all()
+        self.told(self.handle)
 
     def end_event(self) -> Withdrawn | Closed:
         match self.state:

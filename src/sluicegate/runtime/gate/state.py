@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Condition, RLock
 from typing import Any
@@ -22,6 +22,7 @@ class State:
     def __init__(self, folder: Path, most_bytes: int, most_ticks: int) -> None:
         self.lock = RLock()
         self.is_shut = False
+        self.listeners: list[Callable[[str], None]] = []
         self.store = Store(folder)
         self.registry = Registry(folder / "handles.sqlite")
         self.last: tuple[Committed, dict[str, Any]] | None = None
@@ -77,10 +78,14 @@ class State:
         old = self.handles.get(handle)
         if old is not None:
             del self.numbers[old.number]
-        record = Record(number, handle, Condition(self.lock))
+        record = Record(number, handle, Condition(self.lock), told=self._tell)
         self.handles[handle] = self.numbers[number] = record
         self.highest = max(self.highest, number)
         return record
+
+    def _tell(self, handle: str) -> None:
+        for each in self.listeners:
+            each(handle)
 
     def find_record(self, handle: str) -> Record:
         found = self.handles.get(handle)

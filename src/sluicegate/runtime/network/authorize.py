@@ -10,6 +10,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import FactRef, walk
 from sluicegate.expr.types import Type
 from sluicegate.graph.operators import sources
+from sluicegate.graph.operators import walk as walk_graph
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.language.query_syntax import StartAt
 from sluicegate.language.resolve import read_query
@@ -38,6 +39,8 @@ class Allowed:
     mark: str
     without: frozenset[str] = frozenset()
     """Aggregate grants that the ledger keeps it from using (R8)."""
+    grants: tuple[str, ...] = ()
+    """Those whose views and aggregates stand in what runs."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -74,6 +77,7 @@ def authorize(catalog: Catalog, user: str, query: str, without: frozenset[str] =
         follow,
         _mark(plan, shaped, follow),
         without,
+        tuple(sorted({name for node in walk_graph(plan.root) for name in getattr(node, "by", ())})),
     )
 
 

@@ -18,11 +18,13 @@ from sluicegate.runtime.frames import arrow_schema
 from sluicegate.runtime.network.deltas import Rows, find_deltas, name_rows
 from sluicegate.runtime.network.places import Place, find_time
 from sluicegate.runtime.network.subscriptions import Subscription, make_subscriptions
+from sluicegate.runtime.network.together import Member, join_tables, split_rows
 from sluicegate.runtime.network.tuple_windows import PLACE, TIME, Carried, cut_windows
 from sluicegate.runtime.network.units import TupleCut, Unit
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark_live import CASE, CUT, Tables, translate_live
 from sluicegate.targets.spark_text import quote_name
+from sluicegate.targets.spark_together import translate_together
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +62,23 @@ class Evaluator:
             if not rows.num_rows:
                 return None, carried
             return self._run_above(unit.cut, types, queries, rows), carried
+
+    def run_together(self, members: Sequence[Member], place: tuple[Place, Place]) -> list[pa.Table | None]:
+        """The rows of each member between the places, in one job; the members are of one bundle (`together.find_bundle`)."""
+        stream = members[0].flat.source.stream
+        before, after = (dict(each)[stream].end for each in place)
+        with self._logs[stream].reading():
+            new = self._logs[stream].batches(before, after)
+            if not new:
+                return [None for _ in members]
+            table, parameters = join_tables(members)
+            given = {stream: self._read(stream, new), "": self._spark.createDataFrame(table)}
+            with self._named(given) as names:
+                text, outputs = translate_together(
+                    [each.flat for each in members], parameters, names[stream], names[""]
+                )
+                asked = self._spark.sql(text)
+            return list(split_rows(asked.toArrow(), outputs))
 
     def _find(
         self, unit: Unit, types: Sequence[Type], queries: Sequence[Subscription], places: tuple[Place, Place]

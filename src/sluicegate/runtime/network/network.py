@@ -229,12 +229,28 @@ class Network:
             return _positions_json(places | {n: each for n, each in after.items() if n not in stale})
 
         committed = self._gate.commit(self._tick, [_make_part(turn) for turn in done], positions)
+        if committed.replayed:
+            return committed, self._take_over(queries, committed.stale | committed.ended)
         self._remember(done)
         self._tick += 1
         gone = committed.stale | committed.ended
         return committed, [
             (query, turn.after) for turn in done for query in turn.queries if query.number not in gone
         ]
+
+    def _take_over(self, queries: Sequence[Running], gone: frozenset[int]) -> list[tuple[Running, Place]]:
+        """An earlier try failed behind its commit: its rows, places and windows hold, not what was found now."""
+        last = self._gate.last()
+        places = read_positions(last[1]) if last is not None else {}
+        for shape in self._shapes.values():
+            for at, unit in enumerate(shape.units):
+                if unit.cut:
+                    shape.carried[at], versions = self._store.load(f"{shape.key}-{at}", self._tick)
+                    shape.saved[at] = shape.carried[at]
+                    shape.versions |= versions
+        self._tick += 1
+        moved = [each for each in queries if each.number in places and each.number not in gone]
+        return [(each, places[each.number]) for each in moved]
 
     def _save_carried(self, shape: _Shape, stale: frozenset[int]) -> None:
         """Before the commit. Rows of stale queries come again under another version: their open windows are given up."""

@@ -29,16 +29,22 @@ class Seat:
 
 
 def seat_catalog(catalog: Catalog, seat: Seat) -> Catalog:
-    """The catalog with the user as it sits there; all that decides access for it is asked of this one."""
+    """The catalog with the user as it sits there; all that decides access for it is asked of this one.
+
+    The catalog itself comes back where the seat changes nothing.
+    """
     known = catalog.users.get(seat.user)
     if seat.is_plain or (known is None and not seat.claimed) or (known is not None and known.disabled):
+        return catalog
+    roles = _find_roles(catalog, seat)
+    if known is not None and not seat.profile and frozenset(roles) == catalog.roles_of(seat.user):
         return catalog
     before = known or User(seat.user)
     decided = dict(seat.profile)
     kept = [(name, value) for name, value in before.profile if name not in decided]
     given = [(name, value) for name, value in decided.items() if value is not None]
-    seated = replace(before, roles=_find_roles(catalog, seat), profile=(*kept, *given))
-    return replace(catalog, users={**catalog.users, seat.user: seated})
+    seated = replace(before, roles=roles, profile=(*kept, *given))
+    return catalog.with_user(seated)
 
 
 def _find_roles(catalog: Catalog, seat: Seat) -> tuple[str, ...]:

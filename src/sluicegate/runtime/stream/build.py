@@ -17,7 +17,6 @@ from sluicegate.targets.spark_stream import (
     TS,
     StreamContext,
     is_join_of_streams,
-    is_stateful,
     make_context,
     write_result,
     write_step,
@@ -52,20 +51,20 @@ def build_frame(
     found = {each.stream: each for each in sources(shape.root)}
     tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted(found))}
     moments = {stream: _free_name(each) for stream, each in found.items() if each.event_time is not None}
-    ctx = make_context(shape, tables, f"v{mark}_q", moments)
+    views = _Views(spark, mark)
+    ctx = make_context(shape, tables, f"v{mark}_q", moments, views.fence)
     ordered = {each.stream for each in sources(shape.root) if ctx.needs[id(each)].order}
     for stream, source in found.items():
         _check_source(source, frames[stream], stream in ordered)
-    stateful = any(is_stateful(node) for node in walk(shape.root))
     observed = {stream: f"sluicegate_{table}" for stream, table in tables.items() if stream in moments}
-    views = _Views(spark)
     try:
         views.add(f"v{mark}_q", subscription)
         for stream, table in tables.items():
-            views.add(table, _prepare(frames[stream], streams[stream], moments, observed, stateful))
+            views.add(table, _prepare(frames[stream], streams[stream], moments, observed, ctx.stateful))
         delay = max((_delay(streams[stream]) for stream in found), default=0)
         return Built(
-            _build_steps(shape, names, ctx, views, mark, delay), tuple(observed.values()) if stateful else ()
+            _build_steps(shape, names, ctx, views, mark, delay),
+            tuple(observed.values()) if ctx.stateful else (),
         )
     finally:
         views.drop()
@@ -74,13 +73,22 @@ def build_frame(
 class _Views:
     """Names of frames, for as long as texts are read that use them."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self.spark = spark
+    def __init__(self, spark: SparkSession, mark: str) -> None:
+        self.spark, self._mark = spark, mark
         self._names: list[str] = []
 
     def add(self, name: str, frame: DataFrame) -> None:
         frame.createOrReplaceTempView(name)
         self._names.append(name)
+
+    def fence(self, text: str) -> str:
+        """The result of a query as a view that no predicate moves through: nothing moves below an observation."""
+        from pyspark.sql.functions import lit
+        from pyspark.sql.functions import max as greatest
+
+        name = f"f{self._mark}_{len(self._names)}"
+        self.add(name, self.spark.sql(text).observe(f"sluicegate_{name}", greatest(lit(1)).alias("any")))
+        return quote_name(name)
 
     def drop(self) -> None:
         for name in self._names:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
 from sluicegate.expr.nodes import Literal
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.model import Stream, User
+from sluicegate.policy.model import Stream
 from sluicegate.policy.roles import juniors
+from sluicegate.runtime.network.seats import Seat, seat_catalog
 from sluicegate.service.identity.clock import Now
 from sluicegate.service.identity.scopes import covers
 
@@ -84,21 +85,14 @@ def held_roles(principal: Principal, catalog: Catalog) -> frozenset[str]:
     return catalog.roles_of(principal.user)
 
 
+def find_seat(principal: Principal) -> Seat:
+    """Who the principal's queries run for."""
+    return Seat(principal.user, principal.roles, principal.profile, principal.claimed)
+
+
 def seat(principal: Principal, catalog: Catalog) -> Catalog:
     """The catalog with the principal's user as it is in this session: active roles only, profile from its claims.
 
-    Everything that decides access for a principal is asked of this catalog; the catalog itself comes back where the
-    session changes nothing.
+    Everything that decides access for a principal is asked of this catalog.
     """
-    known = catalog.users.get(principal.user)
-    if known is None and not principal.claimed:
-        return catalog
-    before = known or User(principal.user)
-    roles = principal.roles & held_roles(principal, catalog)
-    if roles == catalog.roles_of(principal.user) and not principal.profile and known is not None:
-        return catalog
-    decided = dict(principal.profile)
-    kept = [(name, value) for name, value in before.profile if name not in decided]
-    given = [(name, value) for name, value in decided.items() if value is not None]
-    seated = replace(before, roles=tuple(sorted(roles)), profile=(*kept, *given))
-    return replace(catalog, users={**catalog.users, principal.user: seated})
+    return seat_catalog(catalog, find_seat(principal))

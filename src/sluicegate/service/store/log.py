@@ -46,6 +46,10 @@ class Store:
         """Where it is, without secrets."""
         return self._database.shown
 
+    def open_database(self) -> Database:
+        """Another connection to the same place, for what is kept beside the catalog."""
+        return self._database.open_another()
+
     @property
     def version(self) -> int:
         """The newest version, by whatever gateway; 0 for an empty store."""

@@ -1,0 +1,225 @@
+"""What protection costs against the same query written by hand in Spark, and against filtering results afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from sluicegate.bench.crowd import open_folder, open_session
+from sluicegate.bench.jvm import Jvm, Used
+from sluicegate.bench.keep import describe_spark, keep_result
+from sluicegate.bench.plot import MISSING, can_draw
+from sluicegate.bench.plot_enforce import draw_fig9
+from sluicegate.bench.rivals import (
+    LAST,
+    PLATOON,
+    Rivals,
+    bag_handle,
+    bag_tables,
+    check_same,
+    drain,
+)
+from sluicegate.bench.sample import Row, describe
+from sluicegate.bench.secfilter import measure_secfilter
+from sluicegate.bench.soldiers import KINDS, Asked, make_soldiers
+from sluicegate.runtime.engine import Engine
+from sluicegate.testing.traffic import Traffic, make_positions, make_readings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sluicegate.runtime.frames import Session
+
+NAME = "enforce"
+SUMMARY = "protected queries against the same written by hand in Spark, and against filtering their results"
+SEED = 5
+AIM = 0.95
+NOTES = [
+    "throughput: time of the query written by hand over time of ours, on the same Parquet files, planning included; both take turns, and are first checked to give the same rows",
+    "batch: frames, drained without collecting; frame: the library's streaming frame against Spark's streaming operators, availableNow, rows collected as Arrow in foreachBatch; engine: feed, log, ticks and the gate's commits on disk against the same streaming query written by hand, which keeps its rows in memory only",
+    "the policy lets half of the rows through",
+    "fig9: what is compared is ours, drawn like the paper's Fig. 9, whose numbers the paper's text does not give",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured; `rows` are those of each source, in so many files."""
+
+    rows: int
+    batch_rows: int
+    files: int
+    objects: int
+    rounds: int
+    warm_up: int
+    secfilter_rows: int
+    windows: tuple[int, ...]
+    selectivities: tuple[float, ...]
+
+
+FULL = Size(
+    rows=400_000,
+    batch_rows=2_000_000,
+    files=8,
+    objects=5000,
+    rounds=5,
+    warm_up=2,
+    secfilter_rows=20_000,
+    windows=(1, 2, 5, 10, 20),
+    selectivities=tuple(each / 10 for each in range(1, 10)),
+)
+QUICK = Size(600, 600, 2, 20, 1, 0, 400, (1, 2), (0.5,))
+
+
+def run(
+    json: bool, out: Path | None, quick: bool, rows: int | None = None, spark: Session | None = None
+) -> dict[str, object]:
+    """Measure, in a session of its own unless one is given; `rows` of each source in the live runs."""
+    size = QUICK if quick else FULL
+    if rows is not None:
+        size = replace(size, rows=rows, batch_rows=rows, objects=min(size.objects, rows))
+    with open_session(spark) as session:
+        result: dict[str, object] = {
+            "bench": NAME,
+            "quick": quick,
+            "environment": describe_spark(session),
+            "seed": SEED,
+            "rows": {"batch": size.batch_rows, "live": size.rows, "files": size.files},
+            "notes": NOTES,
+            "throughput": [row for kind in KINDS for row in _measure_kind(session, kind, size)],
+            "fig9": measure_secfilter(
+                session, size.secfilter_rows, size.windows, size.selectivities, size.rounds
+            ),
+        }
+    if out is not None:
+        keep_result(result, out)
+        fig9 = result["fig9"]
+        result["plots"] = (
+            [path.name for path in draw_fig9(fig9, out)] if can_draw() and isinstance(fig9, dict) else MISSING
+        )
+    return result
+
+
+def _measure_kind(spark: Session, kind: Asked, size: Size) -> list[Row]:
+    catalog = make_soldiers(1)
+    with open_folder() as folder:
+        batch = write_inputs(kind, folder / "batch", size.batch_rows, 1, size.objects)
+        live = write_inputs(kind, folder / "live", size.rows, size.files, size.objects)
+        in_batch = Rivals(spark, catalog, kind, batch, folder)
+        streaming = Rivals(spark, catalog, kind, live, folder)
+        return [
+            _measure_batch(in_batch, size),
+            _measure_frame(streaming, size),
+            _measure_engine(streaming, size),
+        ]
+
+
+def write_inputs(kind: Asked, folder: Path, rows: int, files: int, objects: int) -> dict[str, Path]:
+    """A folder of Parquet files for each stream; in the last one a tuple far ahead, so that every window ends."""
+    import pyarrow.parquet as pq
+
+    per_file = max(1, rows // files // objects)
+    traffic = Traffic(objects=objects, platoons=2, steps=per_file * files, seed=SEED)
+    makers = {"Position": make_positions, "Health": make_readings}
+    found = {}
+    for name in kind.streams:
+        found[name] = folder / name
+        found[name].mkdir(parents=True)
+        tables = [*makers[name](traffic, per_file * objects)]
+        for number, table in enumerate([*tables, _far_ahead(tables[-1])]):
+            pq.write_table(table, found[name] / f"{number:05}.parquet")
+    return found
+
+
+def _far_ahead(table: pa.Table) -> pa.Table:
+    """One tuple of a soldier of its own, a day later, that every predicate lets pass."""
+    import pyarrow as pa
+
+    row = table.slice(table.num_rows - 1).to_pylist()[0]
+    row |= {"ts": row["ts"] + timedelta(days=1), "SID": LAST, "Platoon": PLATOON}
+    row |= {"Heart": 100} if "Heart" in row else {}
+    return pa.Table.from_pylist([row], schema=table.schema)
+
+
+def _measure_batch(rivals: Rivals, size: Size) -> Row:
+    rows = check_same(
+        f"{rivals.kind.name}, batch",
+        bag_tables([rivals.batch_by_hand().toArrow()]),
+        bag_tables([rivals.batch_protected().toArrow()]),
+    )
+    works = {"by_hand": drain(rivals.batch_by_hand), "protected": drain(rivals.batch_protected)}
+    return _compare(rivals, "batch", works, rows, size)
+
+
+def _measure_frame(rivals: Rivals, size: Size) -> Row:
+    rows = check_same(
+        f"{rivals.kind.name}, frame",
+        bag_tables(rivals.stream_by_hand()),
+        bag_tables(rivals.stream_protected()),
+    )
+    works: dict[str, Callable[[], object]] = {
+        "by_hand": rivals.stream_by_hand,
+        "protected": rivals.stream_protected,
+    }
+    return _compare(rivals, "frame", works, rows, size)
+
+
+def _measure_engine(rivals: Rivals, size: Size) -> Row:
+    engine, handle = rivals.engine_protected()
+    try:
+        found = bag_handle(engine, handle)
+    finally:
+        engine.stop()
+    rows = check_same(f"{rivals.kind.name}, engine", bag_tables(rivals.stream_by_hand()), found)
+    running: list[Engine] = []
+    works: dict[str, Callable[[], object]] = {
+        "by_hand": rivals.stream_by_hand,
+        "protected": lambda: running.append(rivals.engine_protected()[0]),
+    }
+
+    def stop() -> None:
+        while running:
+            running.pop().stop()
+
+    return _compare(rivals, "engine", works, rows, size, stop)
+
+
+def _compare(
+    rivals: Rivals,
+    way: str,
+    works: Mapping[str, Callable[[], object]],
+    rows: int,
+    size: Size,
+    tidy: Callable[[], object] = lambda: None,
+) -> Row:
+    """In turns; what must be tidied up after a work is not timed."""
+    jvm = Jvm(rivals.spark)
+    samples: dict[str, list[Used]] = {name: [] for name in works}
+    for turn in range(-size.warm_up, size.rounds):
+        for name, work in works.items():
+            used = jvm.measure(work)
+            tidy()
+            if turn >= 0:
+                samples[name].append(used)
+    hand, ours = samples["by_hand"], samples["protected"]
+    each = sorted(a.seconds / b.seconds for a, b in zip(hand, ours, strict=True))
+    ratio = median(a.seconds for a in hand) / median(b.seconds for b in ours)
+    return {
+        "query": rivals.kind.name,
+        "way": way,
+        "throughput": round(ratio, 3),
+        "least": round(each[0], 3),
+        "most": round(each[-1], 3),
+        "cpu_ratio": round(median(a.cpu for a in hand) / max(median(b.cpu for b in ours), 1e-9), 3),
+        "aim": AIM,
+        "met": ratio >= AIM,
+        "result_rows": rows,
+        "jobs_by_hand": hand[-1].jobs,
+        "jobs": ours[-1].jobs,
+        **{f"hand_{key}": value for key, value in describe([a.seconds for a in hand]).items()},
+        **{f"ours_{key}": value for key, value in describe([b.seconds for b in ours]).items()},
+    }

@@ -1,0 +1,94 @@
+"""Decisions on queries, kept for as long as nothing that decides them changes (R9)."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sluicegate.language.resolve import ResolvedQuery, read_query
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.model import Privilege
+from sluicegate.rewrite.explain import Explanation, explain
+from sluicegate.rewrite.notices import Decision
+from sluicegate.runtime.network.authorize import Allowed, is_same_for
+from sluicegate.source import SourceText
+
+MOST_KEPT = 4096
+_PARTIAL = "PR"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    catalog: Catalog
+    answer: Any
+
+
+class Decisions:
+    """Answers by (principal, query), each with the catalog that it was found under.
+
+    It counts under another version where nothing differs for that user: its grants and roles, its profile, the streams,
+    the facts that its grants name.
+    """
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+
+    def find(self, key: Hashable, user: str, catalog: Catalog, make: Callable[[], Any]) -> Any:
+        """The answer for this key under this catalog, which is the principal's seat."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+        if found is not None and (
+            found.catalog is catalog
+            or (found.catalog.version == catalog.version and found.catalog.grants is catalog.grants)
+            or is_same_for(user, found.catalog, catalog)
+        ):
+            return found.answer
+        answer = make()
+        with self._lock:
+            self._kept[key] = _Kept(catalog, answer)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return answer
+
+
+def known_streams(catalog: Catalog, user: str) -> Catalog:
+    """The catalog with the streams that the user may ask about: its own, and those that a grant to it names.
+
+    One that it may not know of and one that does not exist are then told in the same words.
+    """
+    named = {
+        ref.stream
+        for grant in catalog.grants_to(user)
+        if grant.privilege is not Privilege.APPEND
+        for ref in grant.streams
+    }
+    streams = {
+        name: stream
+        for name, stream in catalog.streams.items()
+        if name in named or stream.governed_by_provider or (stream.owner is not None and stream.owner == user)
+    }
+    return replace(catalog, streams=streams)
+
+
+def read_known(catalog: Catalog, user: str, query: str) -> ResolvedQuery:
+    """The query, read by what its user may know."""
+    return read_query(SourceText("<query>", query), known_streams(catalog, user))
+
+
+def explain_query(catalog: Catalog, user: str, query: str, graphs: int) -> Explanation:
+    """As `sluicegate explain`; `catalog` is the user's seat."""
+    asked = read_known(catalog, user, query)
+    return explain(catalog, user, asked.root, asked.united, graphs)
+
+
+def find_decision(allowed: Allowed) -> Decision:
+    """Of a query that runs: all that it asks for, or a part."""
+    partial = any(each.code == _PARTIAL for each in allowed.notices)
+    return Decision.PARTIAL if partial else Decision.PERMIT

@@ -1,0 +1,500 @@
+"""The gateway: a store of catalog versions, an engine that runs queries under the newest, and who may ask what of both.
+
+Everything here may be called from any thread and may wait; HTTP is `app`'s part. A change is in force everywhere when
+`change` returns (R10): stored, put in force here, acknowledged by every gateway that may still deliver.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sluicegate.errors import DiagnosticError
+from sluicegate.language.statements import Statement
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.model import Stream
+from sluicegate.rewrite.explain import Explanation
+from sluicegate.runtime.network.running import Running
+from sluicegate.runtime.network.seats import Seat
+from sluicegate.service.decisions import Decisions, explain_query, find_decision, read_known
+from sluicegate.service.guarding import Guard
+from sluicegate.service.identity.appends import may_append
+from sluicegate.service.identity.authenticator import Authenticator
+from sluicegate.service.identity.changes import Denied, may_change
+from sluicegate.service.identity.clock import Clock, SystemClock
+from sluicegate.service.identity.database import StoreDatabase, create_tables
+from sluicegate.service.identity.jwks import Fetch
+from sluicegate.service.identity.principal import Principal, Refused, find_seat, seat
+from sluicegate.service.identity.watch import Watch
+from sluicegate.service.metrics import Metrics
+from sluicegate.service.naming import name_handle, normalize
+from sluicegate.service.preview import preview
+from sluicegate.service.pushing import make_judge
+from sluicegate.service.refusals import RefusedError, refuse
+from sluicegate.service.settings import Settings
+from sluicegate.service.sharing import Sharing
+from sluicegate.service.store import Event, Store, Verification
+from sluicegate.service.store.folding import read_change
+from sluicegate.service.store.records import Entry
+
+if TYPE_CHECKING:
+    from sluicegate.runtime.engine import Engine
+    from sluicegate.runtime.pushed import Pushed
+
+_LOG = logging.getLogger("sluicegate.gateway")
+_TRIES = 5
+_MOST_REASONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A query that runs for its caller; `created` where this call started it."""
+
+    running: Running
+    created: bool
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A version that is in force, or would be; what became of the queries of this gateway."""
+
+    version: int
+    withdrawn: tuple[Running, ...]
+    changed: tuple[Running, ...]
+    dry_run: bool = False
+
+
+class Gateway:
+    """Built from its parts, so that tests can give others; `start` begins to watch, `stop` lets everything go."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        engine: Callable[[Catalog], Engine],
+        clock: Clock | None = None,
+        fetch: Fetch | None = None,
+    ) -> None:
+        self.settings, self.store = settings, store
+        self.metrics = Metrics()
+        self._clock = clock or SystemClock()
+        self._database = store.open_database()
+        accounts = StoreDatabase(self._database)
+        create_tables(accounts)
+        self.sharing = Sharing(accounts)
+        self.catalog = store.load()
+        self.authenticator = Authenticator(
+            settings.identity, accounts, lambda: self.catalog, self._clock, fetch
+        )
+        self.guard = Guard(
+            Watch(self.authenticator.accounts, self._clock), self._clock, settings.identity.trust_seconds
+        )
+        self.engine = engine(self.sharing.narrow(self.catalog))
+        self.decisions = Decisions()
+        self._owners: dict[str, Seat] = {each.handle: each.seat for each in self.engine.running}
+        self._applying, self._registering = threading.RLock(), threading.Lock()
+        self._is_broken = False
+        self.gateway = settings.gateway or uuid4().hex[:12]
+        self.lease = store.lease(self.gateway, settings.lease_seconds, settings.lease_margin)
+        self.ended: Callable[[list[Principal]], None] = lambda _: None
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._store_watch: object | None = None
+
+    @property
+    def accounts(self) -> StoreDatabase:
+        return StoreDatabase(self._database)
+
+    def start(self) -> None:
+        """Begin to deliver: a lease, the engine's ticks, and a look at what changed several times a second."""
+        self.lease.renew(self.catalog.version)
+        self.lease.keep(lambda: self.catalog.version)
+        self._watch = self.store.watch(self._follow, self.catalog.version, self.settings.watch_seconds)
+        thread = threading.Thread(target=self._look, name="gateway-watch", daemon=True)
+        thread.start()
+        self._threads.append(thread)
+        self.engine.start()
+
+    def stop(self) -> None:
+        """Deliver nothing from now on; everything is on disk."""
+        self._stopping.set()
+        self.lease.stop()
+        if self._threads:
+            self._watch.stop()
+        for thread in self._threads:
+            thread.join()
+        self.engine.stop()
+        self._database.close()
+        self.store.close()
+
+    def find_obstacle(self) -> str | None:
+        """Why this gateway may deliver nothing at all now, as a code; costs no more than a look at a clock."""
+        if self._is_broken:
+            return "gateway-closed"
+        return None if self.lease.valid() else "gateway-lease"
+
+    def find_reason(self, principal: Principal, handle: str, version: int | None) -> str | None:
+        """Why rows that were found for the query's version must not be handed to the principal now (R10, bypass 28)."""
+        running = self.engine.find(handle)
+        if (None if running is None else running.version) != version:
+            return "version"
+        return self.find_obstacle() or self.guard.find_reason(principal)
+
+    def check_open(self) -> None:
+        code = self.find_obstacle()
+        if code is not None:
+            raise refuse(code, "this gateway delivers nothing at the moment", 1.0)
+
+    def check_principal(self, principal: Principal) -> None:
+        """Right before an answer with rows leaves: whoever asked is still the one who may."""
+        code = self.guard.enter(principal, self.catalog)
+        self.guard.leave(principal)
+        if code is not None:
+            raise refuse(code, "the session has ended")
+
+    def explain(self, principal: Principal, query: str, graphs: int) -> Explanation:
+        """The decision on a query, for the caller, under what is in force."""
+        catalog = seat(principal, self.engine.catalog)
+        key = (principal.key, query, graphs)
+        found: Explanation = self.decisions.find(
+            key, principal.user, catalog, lambda: explain_query(catalog, principal.user, query, graphs)
+        )
+        return found
+
+    def register(self, principal: Principal, query: str, request: str = "") -> Registered:
+        """Start the query, or find it running: the same query of the same principal has one handle."""
+        self.check_open()
+        where = find_seat(principal)
+        text = normalize(query)
+        handle = name_handle(where, text)
+        running = self.engine.find(handle)
+        if running is not None:
+            return Registered(running, False, self.engine.catalog.version)
+        try:
+            read_known(seat(principal, self.engine.catalog), principal.user, query)
+            running = self._start(where, text, handle)
+        except DiagnosticError as error:
+            self._audit_denied(principal, "register", text, error, request)
+            raise
+        self._audit_register(principal, running, request)
+        return Registered(running, True, self.engine.catalog.version)
+
+    def _start(self, where: Seat, text: str, handle: str) -> Running:
+        with self._registering:
+            found = self.engine.find(handle)
+            if found is None:
+                mine = sum(each.user == where.user for each in self.engine.running)
+                if mine >= self.settings.most_queries:
+                    raise refuse("query-limit", f"you have {mine} queries already")
+                self.engine.register(where, text, handle)
+                self._owners[handle] = where
+                found = self.engine.find(handle)
+            if found is None:
+                raise refuse("query-unknown", "the query was withdrawn while it was registered")
+            return found
+
+    def _audit_register(self, principal: Principal, running: Running, request: str) -> None:
+        decision = find_decision(running.allowed).value
+        self.metrics.count("sluicegate_registrations_total", decision=decision)
+        self.record(
+            principal,
+            "register",
+            f"{running.handle} {running.query}",
+            grants=running.allowed.grants,
+            decision=decision,
+            notices=tuple(each.message for each in running.allowed.notices[:_MOST_REASONS]),
+            request=request,
+        )
+
+    def _audit_denied(
+        self, principal: Principal, action: str, text: str, error: DiagnosticError, request: str
+    ) -> None:
+        codes = tuple(dict.fromkeys(each.code for each in error.diagnostics[:_MOST_REASONS]))
+        self.metrics.count("sluicegate_registrations_total", decision="deny")
+        self.record(principal, action, text, decision="deny", notices=codes, request=request)
+
+    def record(
+        self,
+        principal: Principal,
+        action: str,
+        subject: str,
+        *,
+        grants: tuple[str, ...] = (),
+        decision: str = "",
+        notices: tuple[str, ...] = (),
+        request: str = "",
+    ) -> None:
+        """To the audit log; on disk when this returns."""
+        version = self.engine.catalog.version
+        self.store.audit.record(
+            Event(principal.user, action, subject, version, grants, decision, notices, request)
+        )
+
+    def find_own(self, principal: Principal, handle: str) -> Seat:
+        """The seat of a query of the caller's; another's, and one that does not exist, are refused alike."""
+        owner = self._owners.get(handle)
+        if owner is None or owner != find_seat(principal):
+            raise refuse("query-unknown", "you have no query of this handle")
+        return owner
+
+    def find_running(self, principal: Principal, handle: str) -> Running:
+        """A query of the caller's that runs; administrators may look at, not read, all."""
+        running = self.engine.find(handle)
+        if running is None or not (principal.is_admin or running.seat == find_seat(principal)):
+            raise refuse("query-unknown", "you have no query of this handle")
+        return running
+
+    def may_know(self, principal: Principal, running: Running) -> bool:
+        """Whether the principal may know of a query: its own, and those that read nothing but its streams."""
+        mine = running.seat == find_seat(principal)
+        streams = [self.catalog.streams.get(name) for name in running.allowed.streams]
+        return (
+            principal.is_admin or mine or all(each is not None and principal.owns(each) for each in streams)
+        )
+
+    def list_running(self, principal: Principal) -> list[Running]:
+        mine = find_seat(principal)
+        return [each for each in self.engine.running if principal.is_admin or each.seat == mine]
+
+    def drop(self, principal: Principal, handle: str, request: str = "") -> None:
+        self.find_running(principal, handle)
+        self.engine.remove(handle)
+        self.record(principal, "drop", handle, request=request)
+
+    def pause(self, principal: Principal, handle: str) -> Running:
+        self.find_own(principal, handle)
+        self.engine.pause(handle)
+        return self.find_running(principal, handle)
+
+    def resume(self, principal: Principal, handle: str) -> Running:
+        self.find_own(principal, handle)
+        self.engine.resume(handle)
+        return self.find_running(principal, handle)
+
+    def change(
+        self,
+        principal: Principal,
+        statements: str,
+        reason: str = "",
+        *,
+        dry_run: bool = False,
+        expected: int | None = None,
+        request: str = "",
+    ) -> Changed:
+        """Make a change of the catalog; when it returns, it is in force wherever rows are handed over (R10)."""
+        parsed = read_change(statements)
+        if len(parsed) > self.settings.most_statements:
+            raise refuse(
+                "body-too-large", f"a change has at most {self.settings.most_statements:,} statements"
+            )
+        return self._change(principal, parsed, reason, dry_run, expected, request)
+
+    def rollback(self, principal: Principal, version: int, reason: str, request: str = "") -> Changed:
+        """A new version whose state is that of an old one; administrators only."""
+        if not principal.is_admin:
+            raise refuse("administrators-only", "only administrators roll back")
+        with self._applying:
+            before = self.engine.running
+            entry = self.store.rollback(version, None, reason, actor=principal.user, request=request)
+            made = self._compare(entry, before, self._take())
+        return self._finish(made)
+
+    def _change(
+        self,
+        principal: Principal,
+        parsed: Sequence[Statement],
+        reason: str,
+        dry_run: bool,
+        expected: int | None,
+        request: str,
+    ) -> Changed:
+        for left in reversed(range(_TRIES)):
+            catalog = self.store.load()
+            judged = may_change(principal, list(parsed), catalog)
+            if isinstance(judged, Denied):
+                text = f"{len(parsed)} statements"
+                self._audit_denied(principal, "change", text, DiagnosticError(judged.findings), request)
+                raise DiagnosticError(judged.findings)
+            if dry_run:
+                return self._preview(judged.catalog, catalog.version + 1)
+            made_for = catalog.version if expected is None else expected
+            try:
+                return self._store_change(principal, parsed, judged.author, reason, made_for, request)
+            except DiagnosticError as error:
+                # somebody else was faster: what may be done is asked again, of the catalog as it is now
+                again = error.diagnostics[0].code == "store-conflict" and expected is None and left
+                if not again:
+                    raise
+        raise refuse("store-conflict", "the catalog changes faster than this change can be made")
+
+    def _store_change(
+        self,
+        principal: Principal,
+        parsed: Sequence[Statement],
+        author: str | None,
+        reason: str,
+        expected: int,
+        request: str,
+    ) -> Changed:
+        with self._applying:
+            before = self.engine.running
+            entry = self.store.append_statements(
+                parsed, author, reason, expected, actor=principal.user, request=request
+            )
+            made = self._compare(entry, before, self._take())
+        return self._finish(made)
+
+    def _compare(self, entry: Entry, before: Sequence[Running], withdrawn: dict[str, str]) -> Changed:
+        """What became of the queries that ran before."""
+        now = {each.handle: each.version for each in self.engine.running}
+        gone = [each for each in before if each.handle not in now or each.handle in withdrawn]
+        moved = [each for each in before if now.get(each.handle, each.version) != each.version]
+        return Changed(entry.version, tuple(gone), tuple(moved))
+
+    def _finish(self, made: Changed) -> Changed:
+        self.lease.renew(made.version)
+        if not self.store.wait_acknowledged(made.version, self.settings.acknowledge_seconds):
+            raise refuse("not-acknowledged", f"version {made.version} is stored, but not everywhere in force")
+        return made
+
+    def _preview(self, catalog: Catalog, version: int) -> Changed:
+        running = self.engine.running
+        found = preview(running, self.engine.catalog, self.sharing.narrow(catalog))
+        touched = [each for each in running if each.handle in found]
+        withdrawn = tuple(each for each in touched if found[each.handle] is not None)
+        changed = tuple(each for each in touched if found[each.handle] is None)
+        return Changed(version, withdrawn, changed, True)
+
+    def _take(self, force: bool = False) -> dict[str, str]:
+        """Put the store's newest version in force here. While that fails, nothing at all is delivered."""
+        with self._applying:
+            try:
+                catalog = self.store.load()
+                if catalog.version == self.catalog.version and not (force or self._is_broken):
+                    return {}
+                withdrawn = self.engine.apply(self.sharing.narrow(catalog))
+            except BaseException:
+                self._is_broken = True
+                raise
+            self.catalog, self._is_broken = catalog, False
+            self.metrics.count("sluicegate_changes_total")
+            self._end_lost()
+            self.ended(self.guard.look(catalog))
+            self.authenticator.accounts.forget_missing(catalog)
+            return withdrawn
+
+    def _end_lost(self) -> None:
+        """Queries of sessions with a role that their user no longer has: nobody can sit there any more."""
+        for each in self.engine.running:
+            held, roles = self.catalog.roles_of(each.user), each.seat.roles
+            if roles is not None and not each.seat.claimed and not roles <= held:
+                self.engine.remove(each.handle)
+
+    def _follow(self, version: int) -> None:
+        """Another gateway, or a command, has made a change."""
+        self._take()
+        self.lease.renew(self.catalog.version)
+
+    def _look(self) -> None:
+        """Several times a second: sessions that ended, sharing that was paused elsewhere."""
+        while not self._stopping.wait(self.settings.watch_seconds):
+            try:
+                self.ended(self.guard.look(self.catalog))
+                if self.sharing.refresh():
+                    self._take(force=True)
+            except Exception as error:  # noqa: BLE001 — what was found before runs out by itself, towards no
+                _LOG.warning("the store could not be looked at: %s", type(error).__name__)
+
+    def find_stream(self, principal: Principal, name: str) -> Stream:
+        """A stream of the caller's own, or any for an administrator; others are refused as if they were not there."""
+        found = self.catalog.streams.get(name)
+        if found is not None and (principal.is_admin or principal.owns(found)):
+            return found
+        known = any(
+            name in each.stream_names for each in seat(principal, self.catalog).grants_to(principal.user)
+        )
+        if found is not None and known:
+            raise refuse("owners-only", "only the stream's owner may ask for this")
+        raise refuse("stream-unknown", "there is no such stream, or you may not know of it")
+
+    def pause_sharing(self, principal: Principal, name: str, request: str = "") -> None:
+        """No grant on the stream counts, from the return on here, within a look elsewhere."""
+        self.find_stream(principal, name)
+        self.sharing.pause(name, principal.user, self._clock.now().wall)
+        self._take(force=True)
+        self.record(principal, "pause-sharing", name, request=request)
+
+    def resume_sharing(self, principal: Principal, name: str, request: str = "") -> None:
+        self.find_stream(principal, name)
+        self.sharing.resume(name)
+        self._take(force=True)
+        self.record(principal, "resume-sharing", name, request=request)
+
+    def push(
+        self, principal: Principal, name: str, content: str, body: bytes, request: str = ""
+    ) -> tuple[int, Pushed]:
+        """Append tuples that an APPEND grant of the caller's allows (R14); how many, and those that were refused."""
+        from sluicegate.runtime.pushed import read_pushed
+
+        allowed = may_append(principal, name, self.catalog)
+        if isinstance(allowed, Refused):
+            self.record(principal, "push", name, decision="deny", notices=(allowed.code,), request=request)
+            raise RefusedError(allowed)
+        stream = self.catalog.streams[name]
+        if stream.format is not None:
+            raise refuse("push-source", "the stream has a source of its own")
+        self.check_open()
+        judge = make_judge(stream, allowed.predicate)
+        found = read_pushed(stream, content, body, self.settings.most_push_rows, judge)
+        taken = int(found.table.num_rows)
+        if taken:
+            self.engine.push(name, found.table)
+        self._tell_push(principal, name, allowed.grants, taken, found, request)
+        return taken, found
+
+    def _tell_push(
+        self,
+        principal: Principal,
+        name: str,
+        grants: tuple[str, ...],
+        taken: int,
+        found: Pushed,
+        request: str,
+    ) -> None:
+        self.metrics.count("sluicegate_rows_pushed_total", taken)
+        if found.refused:
+            self.metrics.count("sluicegate_rows_refused_total", len(found.refused))
+            told = f"{len(found.refused)} of {taken + len(found.refused)} tuples refused"
+            reasons = tuple(dict.fromkeys(each.reason for each in found.refused))[:_MOST_REASONS]
+            self.record(
+                principal, "push", name, grants=grants, decision=told, notices=reasons, request=request
+            )
+
+    def verify(self) -> Verification:
+        return self.store.verify()
+
+
+def open_gateway(
+    settings: Settings, engine: Callable[[Catalog], Engine], folder: Path | None = None
+) -> tuple[Gateway, tuple[str, ...]]:
+    """The gateway over the settings' store; an empty one is filled from the folder.
+
+    Afterwards the store is the truth: statements by which the folder differs are given back, and never made.
+    """
+    from sluicegate.service.store import open_store, plan
+
+    store = open_store(settings.store)
+    try:
+        if store.is_empty and folder is not None:
+            store.fill(folder)
+        differs = () if folder is None else tuple(plan(folder, store).texts)
+        return Gateway(settings, store, engine), differs
+    except BaseException:
+        store.close()
+        raise

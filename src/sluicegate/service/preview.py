@@ -1,0 +1,31 @@
+"""What a change would mean for the queries that run, without making it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sluicegate.errors import DiagnosticError
+from sluicegate.policy.catalog import Catalog
+from sluicegate.runtime.network.authorize import authorize, is_same_for
+from sluicegate.runtime.network.running import Running
+from sluicegate.runtime.network.seats import seat_catalog
+
+
+def preview(running: Iterable[Running], before: Catalog, after: Catalog) -> dict[str, str | None]:
+    """Handles that would change, with None, and those that would be withdrawn, with the reason."""
+    found: dict[str, str | None] = {}
+    for each in running:
+        old, new = seat_catalog(before, each.seat), seat_catalog(after, each.seat)
+        if is_same_for(each.user, old, new):
+            continue
+        if any(after.streams.get(name) != before.streams.get(name) for name in each.allowed.streams):
+            found[each.handle] = "a stream that the query reads was declared anew"
+            continue
+        try:
+            allowed = authorize(new, each.user, each.query, each.allowed.without)
+        except DiagnosticError as error:
+            found[each.handle] = error.diagnostics[0].message
+            continue
+        if allowed.mark != each.allowed.mark:
+            found[each.handle] = None
+    return found

@@ -1,0 +1,104 @@
+"""Queries: explain, register, look at, acknowledge, pause, drop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Response
+
+from sluicegate.rewrite.explain_json import explanation_json
+from sluicegate.service.access import Caller, Need, OpenGateway, RequestId, Route
+from sluicegate.service.gateway import Gateway
+from sluicegate.service.presenting import show_query
+from sluicegate.service.schemas import (
+    AckAsked,
+    DoneAnswer,
+    ExplainAsked,
+    QueriesAnswer,
+    QueryAnswer,
+    QueryAsked,
+)
+
+_HANDLE = "/v1/queries/{handle}"
+
+
+def explain(
+    asked: ExplainAsked, caller: Caller, gateway: OpenGateway, request_id: RequestId
+) -> dict[str, Any]:
+    """What one may have of a query, and why; nothing is run."""
+    found = gateway.explain(caller, asked.query, asked.graphs)
+    gateway.record(
+        caller, "explain", asked.query, grants=found.used, decision=found.decision.value, request=request_id
+    )
+    return {**explanation_json(found), "version": gateway.engine.catalog.version}
+
+
+def register(
+    asked: QueryAsked, caller: Caller, gateway: OpenGateway, request_id: RequestId, response: Response
+) -> QueryAnswer:
+    """Start a query: 201, or 200 where it runs already."""
+    found = gateway.register(caller, asked.query, request_id)
+    response.status_code = 201 if found.created else 200
+    response.headers["location"] = f"/v1/queries/{found.running.handle}"
+    return _show(gateway, found.running.handle, caller)
+
+
+def list_queries(caller: Caller, gateway: OpenGateway) -> QueriesAnswer:
+    """One's own; for administrators all."""
+    version = gateway.engine.catalog.version
+    found = gateway.list_running(caller)
+    shown = [show_query(each, version, gateway.metrics.delivered(each.handle)) for each in found]
+    return QueriesAnswer(queries=shown)
+
+
+def show(handle: str, caller: Caller, gateway: OpenGateway) -> QueryAnswer:
+    """One query."""
+    return _show(gateway, handle, caller)
+
+
+def _show(gateway: Gateway, handle: str, caller: Caller) -> QueryAnswer:
+    running = gateway.find_running(caller, handle)
+    return show_query(running, gateway.engine.catalog.version, gateway.metrics.delivered(handle))
+
+
+def acknowledge(handle: str, asked: AckAsked, caller: Caller, gateway: OpenGateway) -> DoneAnswer:
+    """Rows before the cursor have arrived."""
+    gateway.find_own(caller, handle)
+    gateway.engine.gate.ack(handle, asked.cursor)
+    return DoneAnswer()
+
+
+def pause(handle: str, caller: Caller, gateway: OpenGateway) -> QueryAnswer:
+    """Find nothing more until it is resumed."""
+    gateway.pause(caller, handle)
+    return _show(gateway, handle, caller)
+
+
+def resume(handle: str, caller: Caller, gateway: OpenGateway) -> QueryAnswer:
+    """Go on from now; windows that were open are withheld (R8)."""
+    gateway.resume(caller, handle)
+    return _show(gateway, handle, caller)
+
+
+def drop(handle: str, caller: Caller, gateway: OpenGateway, request_id: RequestId) -> DoneAnswer:
+    """End a query; its readers are told."""
+    gateway.drop(caller, handle, request_id)
+    return DoneAnswer()
+
+
+ROUTES = (
+    Route("POST", "/v1/explain", explain, Need.READ),
+    Route(
+        "POST",
+        "/v1/queries",
+        register,
+        Need.READ,
+        {"status_code": 201, "responses": {200: {"model": QueryAnswer}}},
+    ),
+    Route("GET", "/v1/queries", list_queries, Need.READ),
+    Route("GET", _HANDLE, show, Need.READ),
+    Route("POST", _HANDLE + "/ack", acknowledge, Need.READ),
+    Route("POST", _HANDLE + "/pause", pause, Need.READ),
+    Route("POST", _HANDLE + "/resume", resume, Need.READ),
+    Route("DELETE", _HANDLE, drop, Need.READ),
+)

@@ -1,0 +1,29 @@
+"""One Spark session for all tests of a process that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from sluicegate.runtime.session import make_session
+
+    session = make_session(
+        shuffle_partitions=1,
+        extra={
+            # tiny data: compiling and adapting whole plans costs more than it saves
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.adaptive.enabled": "false",
+            # tiny data must not be computed while the plan is made either: what is tested is what runs on much data
+            "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+        },
+    )
+    yield session
+    session.stop()
