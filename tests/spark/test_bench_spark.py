@@ -1,0 +1,76 @@
+"""The measurements on Spark run on little data, compare what they say, and keep what they found."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.bench import enforce, share
+from sluicegate.bench.jvm import Jvm
+from sluicegate.bench.rivals import DifferentRowsError, check_same
+from sluicegate.bench.secfilter import make_data
+from sluicegate.bench.soldiers import list_shapes, make_soldiers
+from sluicegate.runtime.network.authorize import authorize
+from sluicegate.testing.traffic import Spread
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_enforce_compares_every_way_and_draws(spark: SparkSession, tmp_path: Path) -> None:
+    result = enforce.run(json=True, out=tmp_path, quick=True, spark=spark)
+    kept = json.loads((tmp_path / "enforce.json").read_text(encoding="utf-8"))
+    assert [(row["query"], row["way"]) for row in kept["throughput"]] == [
+        (query, way) for query in ("select", "aggregate", "join") for way in ("batch", "frame", "engine")
+    ]
+    assert all(row["throughput"] > 0 and row["result_rows"] > 0 for row in kept["throughput"])
+    assert [row["health"] for row in kept["fig9"]["joins"]] == ["uniform", "normal"]
+    assert all(0.3 < row["relative_joins"] < 0.7 for row in kept["fig9"]["joins"])
+    assert {row["window_s"] for row in kept["fig9"]["costs"]} == {1, 2}
+    assert {path.name for path in tmp_path.iterdir()} == {"enforce.json", "fig9.png", "fig9.svg"}
+    assert result["plots"] == ["fig9.png", "fig9.svg"]
+
+
+def test_share_counts_plans_and_reads(spark: SparkSession, tmp_path: Path) -> None:
+    share.run(json=True, out=tmp_path, quick=True, spark=spark)
+    kept = json.loads((tmp_path / "share.json").read_text(encoding="utf-8"))
+    for kind in ("select", "aggregate", "join"):
+        assert [row["queries"] for row in kept[kind]] == [1, 3]
+        assert [row["plans"] for row in kept[kind]] == [1, 1]
+        assert all(row["rows_read"] >= 400 and row["jobs"] > 0 for row in kept[kind])
+    assert [(row["shapes"], row["plans"]) for row in kept["shapes"]] == [(1, 1), (2, 2)]
+    assert kept["aims"] == []
+
+
+def test_different_rows_are_not_measured() -> None:
+    one = Counter({("a", 1): 2})
+    assert check_same("x", one, Counter(one)) == 2
+    with pytest.raises(DifferentRowsError, match="1 rows are missing, 0 too many"):
+        check_same("x", one, Counter({("a", 1): 1}))
+    with pytest.raises(DifferentRowsError):
+        check_same("x", Counter(), Counter())
+
+
+def test_shapes_differ() -> None:
+    catalog = make_soldiers(1)
+    keys = {authorize(catalog, "u0", text).shaped.key for text in list_shapes()}
+    assert len(keys) == len(list(list_shapes())) >= 60
+
+
+@pytest.mark.parametrize("spread", Spread)
+def test_the_threshold_meets_the_selectivity(spread: Spread) -> None:
+    data = make_data(spread, 2000, 2, 2, 0.3)
+    labels = [label for _, health in data.batches for label in health["Label"].to_pylist()]
+    assert abs(data.selectivity - 0.3) < 0.05
+    assert abs(labels.count("Doctor") / len(labels) - 0.3) < 0.07
+    assert data.past[0].num_rows == 4000
+
+
+def test_the_process_is_asked_what_it_used(spark: SparkSession) -> None:
+    used = Jvm(spark).measure(lambda: spark.range(1000).selectExpr("sum(id)").collect())
+    assert used.jobs >= 1
+    assert used.seconds > 0
