@@ -24,26 +24,23 @@ pytestmark = pytest.mark.spark
 def _serve(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """The address, and what it says on standard error, until it is told to end."""
     args = ["serve", str(folder / "catalog"), "--settings", str(folder / "gateway.toml"), "--port", "0"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sluicegate", *args],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-m", "sluicegate", *args]
     said: list[str] = []
-    try:
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        errors = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
+        errors = threading.Thread(target=said.extend, args=(process.stderr,), daemon=True)
         errors.start()
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found is not None, said
-        yield found[0], said
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
-        errors.join(5)
+        try:
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found is not None, said
+            yield found[0], said
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+            errors.join(5)
 
 
 def test_it_fills_an_empty_store_and_never_merges_afterwards(tmp_path: Path) -> None:

@@ -111,7 +111,6 @@ def test_rows_as_json_and_as_a_table(capsys: Capture) -> None:
     [
         ("olga", ["--input", HEALTH], 1, "denied: "),
         ("nobody", ["--input", HEALTH], 1, "denied: "),
-        ("paul", [], 2, "live sources are not served yet"),
         ("paul", ["--input", "Health"], 2, "--input takes STREAM=FILE"),
         ("paul", ["--input", HEALTH, "--input", HEALTH], 2, "given twice"),
         ("paul", ["--input", "Healht=x.jsonl"], 1, "error[input-stream]: the catalog has no stream `Healht`"),

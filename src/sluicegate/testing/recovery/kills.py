@@ -66,11 +66,12 @@ class Process:
         stdout.readline()
         stdin.write(json.dumps({"folder": str(folder), "run": run, "point": fate.point}) + "\n")
         stdin.flush()
-        try:
-            return self._child.wait(_PATIENCE if fate.seconds is None else fate.seconds)
-        except subprocess.TimeoutExpired:
-            self.end()
-            return 124 if fate.seconds is None else self._child.returncode
+        with stdin, stdout:
+            try:
+                return self._child.wait(_PATIENCE if fate.seconds is None else fate.seconds)
+            except subprocess.TimeoutExpired:
+                self.end()
+                return 124 if fate.seconds is None else self._child.returncode
 
     def read_errors(self) -> str:
         self._errors.seek(0)
