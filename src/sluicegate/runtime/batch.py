@@ -38,7 +38,7 @@ def plan_frame(
         check_frame(source, frames[source.stream], needs[id(source)].order)
     mark = uuid4().hex
     tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted({each.stream for each in found}))}
-    text = translate(plan, env, tables)
+    text = translate(plan, env, tables, binary=True)
     try:
         for stream, name in tables.items():
             frames[stream].createOrReplaceTempView(name)

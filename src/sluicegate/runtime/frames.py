@@ -78,7 +78,10 @@ def make_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def check_frame(source: Source, frame: DataFrame, ordered: bool) -> None:
-    """The stream's attributes, each of its type, and the arrival number where the order matters."""
+    """The stream's attributes, each of its type, and the arrival number where the order matters.
+
+    A column with a collation has another type: what is compared later compares by code point (`targets.spark.translate`).
+    """
     stream = source.stream
     found = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
     wanted = [(name, _NAMES[of.kind]) for name, of in source.attributes]

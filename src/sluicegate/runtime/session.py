@@ -46,7 +46,11 @@ _OWN: Mapping[str, str] = {
     "spark.sql.streaming.join.stateFormatVersion": "4",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
+    # a batch of a log is small, and still worth a task for each core
+    "spark.sql.files.openCostInBytes": "262144",
+    # an expression as deep as the language allows has to be parsed and analysed: failing, it would fail for everybody
+    "spark.sql.analyzer.maxIterations": "1000",
+    "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods -Xss16m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",

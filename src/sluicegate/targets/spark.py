@@ -98,10 +98,17 @@ _WRITERS: Mapping[type[Node], Callable[[Any, Context], str]] = {
 }
 
 
-def translate(plan: AuthorizedPlan, env: Environment = EMPTY, tables: Mapping[str, str] | None = None) -> str:
+def translate(
+    plan: AuthorizedPlan,
+    env: Environment = EMPTY,
+    tables: Mapping[str, str] | None = None,
+    *,
+    binary: bool = False,
+) -> str:
     """One query: a step for each node, then the outputs. Refused, with names, where Spark cannot express the plan.
 
-    `tables` names the streams' tables where these are not called like the streams.
+    `tables` names the streams' tables where these are not called like the streams; `binary`: their columns are known to
+    have no collation.
     """
     require(plan, ABILITIES)
     found = sources(plan.root)
@@ -109,7 +116,7 @@ def translate(plan: AuthorizedPlan, env: Environment = EMPTY, tables: Mapping[st
     shapes = find_shapes(plan.root)
     given = tables or {}
     quoted = {each.stream: quote_name(given.get(each.stream, each.stream)) for each in found}
-    ctx = Context(env, shapes, find_needs(plan.root, shapes), quoted)
+    ctx = Context(env, shapes, find_needs(plan.root, shapes), quoted, binary=binary)
     steps = write_steps(plan.root, ctx, quoted.values())
     return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(plan, ctx)
 

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from sluicegate.errors import Diagnostic, DiagnosticError
-from sluicegate.expr.types import DOUBLE
+from sluicegate.expr.types import DOUBLE, INT, Type
+from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import WINDOW_END, WINDOW_START, AggCall, AggFunction, Aggregate
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 from sluicegate.targets.base import UNSUPPORTED
@@ -69,7 +70,12 @@ def _full(node: Aggregate, ctx: Context) -> str:
         if ctx.cut(node) is not None:
             return "TRUE"
         return f"i.{START} >= 0 AND i.{START} <= i.{COUNT} - {bounded(node.window.size)}"
-    return released(f"i.{START}", node.window.size)
+    size, step = bounded(node.window.size), bounded(node.window.step)
+    if size != step:
+        return released(f"i.{START}", node.window.size)
+    # of windows side by side the same can be said by the row's time, and so more cheaply
+    first, last = -(-TIMESTAMP_MIN // step) * step, (TIMESTAMP_MAX - size) // step * step
+    return f"i.{TIME} >= {first} AND i.{TIME} < {last + step}"
 
 
 def _windowed(node: Aggregate, ctx: Context) -> str:
@@ -103,7 +109,8 @@ def _spread(rows: str, place: str, window: Window, where: str) -> str:
     into = f"pmod({place}, CAST({step} AS BIGINT))"
     start = f"{place} - {into}"
     if most == 1:
-        return f"SELECT i.*, {start} AS {START} FROM {rows} WHERE {where} AND {into} < {size}"
+        gaps = f" AND {into} < {size}" if size < step else ""
+        return f"SELECT i.*, {start} AS {START} FROM {rows} WHERE {where}{gaps}"
     # from the last window backwards, as many as hold the place
     earlier = f"w.id * CAST({step} AS BIGINT)"
     return (
@@ -140,15 +147,24 @@ def write_call(call: AggCall, writer: SparkWriter) -> str:
             return f"max_by({text}, struct(i.{TIME}, i.{ORDER}))"
         case AggFunction.SUM:
             return (
-                finite(f"sum({text})") if call.arg.type == DOUBLE else f"try_cast({_exact(text)} AS BIGINT)"
+                finite(f"sum({text})")
+                if call.arg.type == DOUBLE
+                else f"try_cast({_exact(text, call.arg.type)} AS BIGINT)"
             )
         case AggFunction.AVG:
-            total = f"sum({text})" if call.arg.type == DOUBLE else f"CAST({_exact(text)} AS DOUBLE)"
+            total = (
+                f"sum({text})"
+                if call.arg.type == DOUBLE
+                else f"CAST({_exact(text, call.arg.type)} AS DOUBLE)"
+            )
             return finite(f"try_divide({total}, CAST(count({text}) AS DOUBLE))")
         case _:
             raise TypeError(f"unknown aggregate {call.function}")
 
 
-def _exact(text: str) -> str:
-    """A sum of integers in thirty digits: what leaves 64 bits on the way and comes back is no overflow."""
-    return f"try_sum(CAST({text} AS DECIMAL(20, 0)))"
+def _exact(text: str, of: Type) -> str:
+    """A sum of integers in thirty digits: what leaves 64 bits on the way and comes back is no overflow.
+
+    Sums of 32 bits leave 64 only after four thousand million rows, and are a good deal faster so.
+    """
+    return f"try_sum(CAST({text} AS {'BIGINT' if of == INT else 'DECIMAL(20, 0)'}))"

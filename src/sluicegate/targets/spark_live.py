@@ -20,7 +20,17 @@ from sluicegate.expr.nodes import Column, Parameter
 from sluicegate.expr.nodes import walk as walk_expr
 from sluicegate.expr.types import BIGINT
 from sluicegate.expr.values import LONG_MAX
-from sluicegate.graph.operators import Aggregate, Join, Node, Source, sources, walk
+from sluicegate.graph.operators import (
+    Aggregate,
+    Join,
+    Node,
+    Project,
+    Select,
+    Source,
+    Unfold,
+    sources,
+    walk,
+)
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.reach import find_reach
 from sluicegate.graph.shape import find_shapes
@@ -36,6 +46,7 @@ Q, FROM, WHOLE, CASE = "q", "h_from", "h_whole", "_case"
 CUT = "#cut"
 CUT_START = Column(CUT, "start", BIGINT)
 """A source of this name holds rows whose windows of tuples were cut already; one of its columns is the window's start."""
+_BOUNDS = ("start", "since", "t0", "t1")
 _LEAST = f"CAST('{-LONG_MAX}' AS BIGINT)"
 
 ABILITIES = Abilities(
@@ -56,6 +67,8 @@ class Tables:
     subscriptions: str
     by_case: bool = False
     """Rows of the streams belong to one query each, by the column `_case`: many small runs in one."""
+    large: bool = False
+    """Whether the streams' tables have many rows."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,9 @@ class LiveContext(Context):
     subscriptions: str = ""
     tagged: frozenset[int] = frozenset()
     reach: Mapping[int, int] = field(default_factory=dict)
+    bounded: frozenset[int] = frozenset()
+    """The nodes whose rows carry the bounds of their subscription."""
+    large: bool = False
 
     def read(self, node: Node, reader: Node) -> str:
         step = self.steps[id(node)]
@@ -78,6 +94,8 @@ class LiveContext(Context):
             on = f"i.{Q} = q.{Q}"
         else:
             on, extra = "TRUE", [f"q.{Q}", *extra]
+            if id(reader) in self.bounded:
+                extra += [f"q.{each} AS b_{each}" for each in _BOUNDS]
         listed = ", ".join(["i.*", *extra])
         return f"(SELECT /*+ BROADCAST(q) */ {listed} FROM {step} AS i JOIN {self.subscriptions} AS q ON {on}) AS i"
 
@@ -95,12 +113,18 @@ class LiveContext(Context):
         both = id(node.left) in self.tagged and id(node.right) in self.tagged
         return [f"l.{Q} = r.{Q}"] if both else []
 
+    def join_hint(self, node: Join) -> str:
+        """Where a join meets whole tables, to send one of them to every task costs more than to part both."""
+        whole = not (id(node.left) in self.tagged or id(node.right) in self.tagged)
+        return "/*+ SHUFFLE_HASH(l) */ " if self.large and whole else ""
+
     def carry(self, node: Node, time: str, order: str) -> list[str]:
         extents = zip(self._extents(node, time), (FROM, WHOLE), strict=True)
         return [
             *super().carry(node, time, order),
             *(f"{text} AS {name}" for text, name in extents),
             *self._tag(node),
+            *(f"i.b_{each}" for each in _BOUNDS if id(node) in self.bounded),
         ]
 
     def _extents(self, node: Node, time: str) -> tuple[str, str]:
@@ -152,6 +176,9 @@ def translate_live(
         subscriptions=quote_name(tables.subscriptions),
         tagged=find_tagged(shape.root, tables.by_case),
         reach=find_reach(shape.root),
+        bounded=_find_bounded(shape.root, tables.by_case),
+        large=tables.large,
+        binary=True,
     )
     steps = spark.write_steps(shape.root, ctx, [*quoted.values(), ctx.subscriptions])
     return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(shape, ctx, by_time, with_order)
@@ -165,6 +192,17 @@ def find_tagged(root: Node, by_case: bool = False) -> frozenset[int]:
         if own or any(id(each) in tagged for each in node.inputs):
             tagged.add(id(node))
     return frozenset(tagged)
+
+
+def _find_bounded(root: Node, by_case: bool) -> frozenset[int]:
+    """From the root down to the node that meets the subscriptions, where what lies between works row by row: a second
+    look into the subscriptions is then saved.
+    """
+    tagged, found, node = find_tagged(root, by_case), set[int](), root
+    while isinstance(node, Select | Project | Unfold) and id(node) in tagged:
+        found.add(id(node))
+        node = node.input
+    return frozenset(found) if id(node) not in tagged else frozenset()
 
 
 def find_parameters(node: Node) -> frozenset[int]:
@@ -187,16 +225,20 @@ def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool, with_
     items = [f"i.{ctx.names.of(column)} AS o{at}" for at, column in enumerate(columns)]
     if with_order:
         items += [f"i.{TIME}", f"i.{ORDER}"]
+    bound = "i.b_" if id(shape.root) in ctx.bounded else "q."
     where = [
-        f"(q.start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= q.start)",
-        f"(q.since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= q.since)",
+        f"({bound}start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= {bound}start)",
+        f"({bound}since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= {bound}since)",
     ]
+    if by_time:
+        where.append(f"i.{TIME} >= {bound}t0 AND i.{TIME} < {bound}t1")
+    rows = f"{ctx.steps[id(shape.root)]} AS i"
+    if id(shape.root) in ctx.bounded:
+        return f"SELECT {', '.join([f'i.{Q} AS {Q}', *items])} FROM {rows} WHERE {' AND '.join(where)}"
     if id(shape.root) in ctx.tagged:
         where.insert(0, f"i.{Q} = q.{Q}")
-    if by_time:
-        where.append(f"i.{TIME} >= q.t0 AND i.{TIME} < q.t1")
     listed = ", ".join([f"q.{Q} AS {Q}", *items])
     return (
-        f"SELECT /*+ BROADCAST(q) */ {listed} FROM {ctx.steps[id(shape.root)]} AS i "
+        f"SELECT /*+ BROADCAST(q) */ {listed} FROM {rows} "
         f"JOIN {ctx.subscriptions} AS q ON {' AND '.join(where)}"
     )

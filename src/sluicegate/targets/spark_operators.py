@@ -48,6 +48,8 @@ class Context:
     """The quoted names of the streams' tables."""
     names: Names = field(default_factory=Names)
     steps: dict[int, str] = field(default_factory=dict)
+    binary: bool = False
+    """Whether texts in the streams' tables are known to compare by code point."""
 
     def writer(self, node: Node) -> SparkWriter:
         """For what a node computes of its input's columns, `i`, or of two inputs', `l` and `r`."""
@@ -86,19 +88,23 @@ class Context:
         """What keeps a join from pairing rows of different queries."""
         return []
 
+    def join_hint(self, node: Join) -> str:
+        """How Spark is to join, where that is known better than by its own guess."""
+        return ""
+
 
 def write_source(node: Source, ctx: Context) -> str:
     """Values that a DOUBLE or a TIMESTAMP of ours cannot be are NULL from here on."""
-    items = [ctx.name(_input(each.column), each.column) for each in node.fields]
+    items = [ctx.name(_input(each.column, ctx), each.column) for each in node.fields]
     time = NO_TIME
     if node.event_time is not None:
         moment = next(each.column for each in node.fields if each.name == node.event_time)
-        time = f"unix_micros({_input(moment)})"
+        time = f"unix_micros({_input(moment, ctx)})"
     items += ctx.carry(node, time, f"array(CAST(i.{quote_name(ARRIVAL)} AS BIGINT))")
     return f"SELECT {list_items(items)} FROM {ctx.tables[node.stream]} AS i"
 
 
-def _input(column: Column) -> str:
+def _input(column: Column, ctx: Context) -> str:
     value = f"i.{quote_name(column.name)}"
     if column.of == DOUBLE:
         return finite(value)
@@ -106,7 +112,7 @@ def _input(column: Column) -> str:
         inside = f"unix_micros({{}}) BETWEEN {TIMESTAMP_MIN} AND {TIMESTAMP_MAX}"
         return keep_if(value, inside)
     # neither a table nor a session may say that `x` and `X` are equal: grants compare by code point
-    return f"({value} COLLATE UTF8_BINARY)" if column.of == STRING else value
+    return f"({value} COLLATE UTF8_BINARY)" if column.of == STRING and not ctx.binary else value
 
 
 def write_select(node: Select, ctx: Context) -> str:
@@ -193,7 +199,10 @@ def write_join(node: Join, ctx: Context) -> str:
     conditions += [*ctx.join_tags(node), ctx.writer(node).write_truth(node.predicate)]
     left = _join_side(node.left, node.left_window if streams else None, node.left_partition, node, ctx)
     right = _join_side(node.right, node.right_window if streams else None, node.right_partition, node, ctx)
-    return f"SELECT {list_items(items)} FROM {left} AS l JOIN {right} AS r ON {' AND '.join(conditions)}"
+    hint = ctx.join_hint(node)
+    return (
+        f"SELECT {hint}{list_items(items)} FROM {left} AS l JOIN {right} AS r ON {' AND '.join(conditions)}"
+    )
 
 
 def _alive(node: Join) -> list[str]:

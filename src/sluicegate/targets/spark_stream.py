@@ -164,6 +164,7 @@ def make_context(
         fence=fence,
         stateful=any(is_stateful(node) for node in walk(shape.root)),
         moments={stream: quote_name(name) for stream, name in moments.items()},
+        binary=True,
     )
 
 

@@ -92,7 +92,7 @@ def translate_together(
     """
     source, key = shapes[0].source, shapes[0].key
     check_arrival([source])
-    ctx = LiveContext(EMPTY, {}, {id(source): Needs()}, {source.stream: quote_name(table)})
+    ctx = LiveContext(EMPTY, {}, {id(source): Needs()}, {source.stream: quote_name(table)}, binary=True)
     rows = write_source(source, ctx)
     columns: dict[str, str] = {}
     outputs, truths = [], []

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 TEMPORARY = ".new"
 LATE = "_late"
 """The column that says whether a row's event time lay below the watermark when it came."""
+GROUP_ROWS = 32_768
+"""So that tasks can share a file: Spark splits one between groups of rows only."""
 
 
 def write_json(path: Path, content: object) -> None:
@@ -110,7 +112,7 @@ def write_rows(folder: Path, tables: Sequence[pa.Table]) -> None:
     making.mkdir(parents=True)
     with pq.ParquetWriter(making / "part-00000.parquet", tables[0].schema) as writer:
         for table in tables:
-            writer.write_table(table)
+            writer.write_table(table, row_group_size=GROUP_ROWS)
     sync_files(making)
     making.rename(folder)
     sync_folder(folder.parent)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 SHARE_FROM = 8
 """From so many queries on, a join that all may share runs once, before the subscriptions."""
+MANY_ROWS = 50_000
+"""Of new rows, from which on a join of whole sources is worth a shuffle."""
 _BEGINNING = -(1 << 62)
 _FRESH = f"NOT {quote_name(LATE)}"
 
@@ -101,7 +103,17 @@ class Evaluator:
                 replace(each, after=_BEGINNING if after is None else after, until=until) for each in queries
             ]
         table = make_subscriptions(types, queries)
-        return self._ask(plans, frames, table, by_time=unit.by_time, with_order=with_order)
+        large = self._count_new(unit, places) >= MANY_ROWS
+        return self._ask(plans, frames, table, by_time=unit.by_time, with_order=with_order, large=large)
+
+    def _count_new(self, unit: Unit, places: tuple[Place, Place]) -> int:
+        before, after = (dict(place) for place in places)
+        new = (
+            each
+            for name in unit.streams
+            for each in self._logs[name].batches(before[name].end, after[name].end)
+        )
+        return sum(each.rows for each in new)
 
     def _frames_by_time(self, unit: Unit, places: tuple[Place, Place]) -> dict[str, DataFrame]:
         """Tuples that results between the two times may be made of; none where no result can be due."""
@@ -179,10 +191,11 @@ class Evaluator:
         by_time: bool = False,
         with_order: bool = False,
         by_case: bool = False,
+        large: bool = False,
     ) -> pa.Table:
         given = {**frames, "": self._spark.createDataFrame(subscriptions)}
         with self._named(given) as names:
-            tables = Tables(names, names[""], by_case)
+            tables = Tables(names, names[""], by_case, large)
             texts = [
                 f"({translate_live(each, tables, by_time=by_time, with_order=with_order)})" for each in plans
             ]

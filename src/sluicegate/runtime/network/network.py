@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.errors import Diagnostic, DiagnosticError, InvariantError
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import Type
 from sluicegate.runtime.feed.source_log import SourceLog
@@ -21,8 +21,10 @@ from sluicegate.runtime.network.places import Mark, Place, find_place, place_jso
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.shapes import Shaped
 from sluicegate.runtime.network.subscriptions import Subscription
+from sluicegate.runtime.network.together import MOST_TOGETHER, Bundle, Member, find_bundle
 from sluicegate.runtime.network.tuple_windows import Carried
 from sluicegate.runtime.network.units import Unit, find_units
+from sluicegate.targets.spark_together import Flat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +33,7 @@ MOST_SHAPES = 256
 MOST_BATCHES = 256
 """Batches of a log that one tick takes at most, so that one that fell behind does not take all memory."""
 _HISTORY = 1024
+_MOST_FAILURES = 10
 Moving = Callable[[Running], tuple[tuple[str, Value], ...]]
 
 
@@ -46,6 +49,10 @@ class _Shape:
     """What is on disk of it."""
     versions: dict[int, int] = field(default_factory=dict)
     """Under which version each query's open tuple windows were counted."""
+    bundle: tuple[Flat, Bundle] | None = None
+    """How it is evaluated together with others, where it can be."""
+    failures: int = 0
+    """How often it failed in a row; while it does it runs alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +68,11 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What a tick was for a query: the places before and after, and since when its version held."""
+    """What a tick was for a query: the places before and after, from where on it read, and since when its version held."""
 
     before: Place
     after: Place
+    start: int | None
     since: int | None
 
 
@@ -87,6 +95,13 @@ class Network:
         last = gate.last()
         self._tick = 0 if last is None else last[0] + 1
         self._history: OrderedDict[int, list[_Turn]] = OrderedDict()
+        self.failed: list[Exception] = []
+        """Of the last tick: what kept shapes from being taken on, where others were."""
+
+    @property
+    def hopeless(self) -> set[str]:
+        """The shapes that failed often while others did not."""
+        return {key for key, each in self._shapes.items() if each.failures >= _MOST_FAILURES}
 
     @property
     def shapes(self) -> int:
@@ -114,7 +129,8 @@ class Network:
         ]
         carried = [each for each, _ in loaded]
         versions = {number: version for _, known in loaded for number, version in known.items()}
-        self._shapes[key] = _Shape(key, shaped.types, units, carried, list(carried), versions)
+        bundle = find_bundle(units[0]) if len(units) == 1 else None
+        self._shapes[key] = _Shape(key, shaped.types, units, carried, list(carried), versions, bundle)
         return units
 
     def find_reach(self, query: Running) -> int:
@@ -165,13 +181,27 @@ class Network:
         for each in self._plan(queries):
             if each.before != each.after:
                 work.setdefault(each.shape, []).append(each)
-        begun = [self._pool.submit(self._run_all, each, moving) for each in work.values()]
+        alone, bundles = self._bundle(list(work.values()))
+        begun = {self._pool.submit(self._run_all, each, moving): each for each in alone}
+        begun |= {self._pool.submit(self._run_together, each, moving): each for each in bundles}
         # all of them, also when one has failed: none must go on behind the tick's end
         wait(begun)
-        done = [turn for each in begun for turn in each.result()]
+        done = self._gather(begun)
         if not done or not (force or any(turn.tables for turn in done)):
             return None, [(query, turn.after) for turn in done for query in turn.queries]
         return self._commit(done, queries)
+
+    def _gather(self, begun: Mapping[Future[list[_Turn]], Sequence[_Turn]]) -> list[_Turn]:
+        """What was found. A shape that fails keeps no other from going on; where all do, the tick has not been."""
+        self.failed = [each for future in begun if isinstance(each := future.exception(), Exception)]
+        good = [future for future in begun if future.exception() is None]
+        for future, turns in begun.items():
+            for turn in turns:
+                shape = self._shapes[turn.shape]
+                shape.failures = 0 if future in good else shape.failures + 1 if good else 1
+        if len(good) + len(self.failed) < len(begun) or (self.failed and not good):
+            raise next(each for future in begun if (each := future.exception()) is not None)
+        return [turn for future in good for turn in future.result()]
 
     def _plan(self, queries: Sequence[Running]) -> list[_Turn]:
         groups: dict[tuple[str, Place], list[Running]] = {}
@@ -195,8 +225,47 @@ class Network:
         return tuple(bounded)
 
     def _run_all(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
-        """One after the other: they carry the same windows on."""
-        return [self._run(turn, moving) for turn in turns]
+        """One after the other: they carry the same windows on, and where one fails, as they were before."""
+        shape = self._shapes[turns[0].shape]
+        carried, versions = list(shape.carried), dict(shape.versions)
+        try:
+            return [self._run(turn, moving) for turn in turns]
+        except BaseException:
+            shape.carried, shape.versions = carried, versions
+            raise
+
+    def _bundle(self, work: Sequence[list[_Turn]]) -> tuple[list[list[_Turn]], list[list[_Turn]]]:
+        """Turns of shapes that run alone, and those that one job can take on together."""
+        alone: list[list[_Turn]] = []
+        groups: dict[tuple[Bundle, Place, Place], list[_Turn]] = {}
+        for turns in work:
+            shape = self._shapes[turns[0].shape]
+            bundle = None if shape.failures else shape.bundle
+            if bundle is None or len(turns) > 1:
+                alone.append(turns)
+            else:
+                groups.setdefault((bundle[1], turns[0].before, turns[0].after), []).append(turns[0])
+        bundles = [
+            group[at : at + MOST_TOGETHER]
+            for group in groups.values()
+            for at in range(0, len(group), MOST_TOGETHER)
+        ]
+        return alone, bundles
+
+    def _run_together(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
+        members = []
+        for turn in turns:
+            shape = self._shapes[turn.shape]
+            shape.versions |= {each.number: each.version for each in turn.queries}
+            queries = [_subscribe(each, moving(each)) for each in turn.queries]
+            if shape.bundle is None:
+                raise InvariantError("a shape that runs alone is in a bundle")
+            members.append(Member(shape.bundle[0], shape.types, queries))
+        found = self._evaluator.run_together(members, (turns[0].before, turns[0].after))
+        return [
+            replace(turn, tables=(table,) if table is not None and table.num_rows else ())
+            for turn, table in zip(turns, found, strict=True)
+        ]
 
     def _run(self, turn: _Turn, moving: Moving) -> _Turn:
         shape = self._shapes[turn.shape]
@@ -273,7 +342,7 @@ class Network:
         for turn in self._history.get(tick, ()):
             for query in turn.queries:
                 if query.number == number:
-                    return Passed(turn.before, turn.after, query.since)
+                    return Passed(turn.before, turn.after, query.start, query.since)
         return None
 
     def repeat(self, query: Running, passed: Passed, moving: Moving) -> pa.Table | None:
@@ -283,7 +352,7 @@ class Network:
         shape = self._shapes.get(query.allowed.shaped.key)
         if shape is None or not self._is_kept(shape.units, passed):
             return None
-        asked = [replace(_subscribe(query, moving(query)), since=passed.since)]
+        asked = [replace(_subscribe(query, moving(query)), start=passed.start, since=passed.since)]
         found = [
             table
             for unit in shape.units
