@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import DiagnosticError
-from sluicegate.runtime import engine as engine_module
 from sluicegate.runtime.feed.ingest import AVAILABLE_NOW
 from sluicegate.runtime.gate.events import Event, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.state import State
+from sluicegate.runtime.network import graphs as graphs_module
 from spark.engine_world import DATA, World, change, h, make_catalog, open_world, p
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_bypass_2_a_query_that_cannot_be_judged_anew_ends(
     def fail(*_: object) -> None:
         raise TypeError(f"unknown operator over {HIDDEN}")
 
-    monkeypatch.setattr(engine_module, "authorize", fail)
+    monkeypatch.setattr(graphs_module, "authorize", fail)
     withdrawn = world.engine.apply(change(world.engine.catalog, "ALTER USER ann SET (team = 'B');"))
     assert list(withdrawn) == [handle]
     (event,) = world.events(handle)

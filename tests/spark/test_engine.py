@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -91,6 +91,33 @@ def test_rows_that_lie_unread_are_served_only_if_the_new_version_allows_them_too
     world.change("SET FACT limit_of('x') = 5.0;")
     assert world.events(handle) == []
     assert world.rows(handle) == [{"id": "b"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SET FACT limit_of('x') = 5.0;",
+        "CREATE OR REPLACE GRANT own READ (ts, id, team, x) ON P WHERE team = self.team OR team = 'Z' TO Doctor;",
+    ],
+    ids=["a value", "a shape"],
+)
+def test_a_version_that_comes_right_behind_a_commit_doubles_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    handle = world.engine.register("ann", "SELECT id FROM P")
+    world.push("P", p(1, "a", "A", 9.0))
+    tick = world.engine.network.tick
+
+    def tick_and_change(*args: Any, **more: Any) -> Any:
+        found = tick(*args, **more)
+        monkeypatch.undo()
+        world.change(text)
+        return found
+
+    monkeypatch.setattr(world.engine.network, "tick", tick_and_change)
+    world.engine.tick()
+    world.push("P", p(2, "b", "A", 9.0))
+    assert [row["id"] for row in world.rows(handle)] == ["a", "b"]
 
 
 def test_a_query_without_a_grant_is_withdrawn_with_the_reason(world: World) -> None:

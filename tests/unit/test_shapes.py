@@ -68,6 +68,22 @@ def test_two_users_of_one_query_have_one_shape() -> None:
     assert set(constants(bob)) == {"b", 1.5}
 
 
+def test_a_grants_name_is_a_constant() -> None:
+    """Else a thousand aggregate grants of one form would be a thousand plans."""
+    made = read_catalog("""
+        CREATE STREAM W (ts TIMESTAMP, k INT) TIMESTAMP BY ts;
+        CREATE ROLE one; CREATE ROLE other; CREATE USER ann ROLES (one); CREATE USER bob ROLES (other);
+        CREATE GRANT first SUM (k) ON W WHERE k > 1 TO one;
+        CREATE GRANT second SUM (k) ON W WHERE k > 2 TO other;
+    """)
+    resolved = read_query("SELECT SUM(k) AS s FROM W [RANGE 10 SECONDS]", made)
+    plans = [rewrite(made, made.users[user], resolved.root).plan for user in ("ann", "bob")]
+    ann, bob = (find_shape(plan, environment(made, "ann")) for plan in plans if plan is not None)
+    assert ann.key == bob.key
+    assert set(constants(ann)) == {"first", 1}
+    assert set(constants(bob)) == {"second", 2}
+
+
 def test_a_missing_value_is_in_the_shape() -> None:
     """NULL is no constant like another: it grants nothing, whoever shares the shape (R7)."""
     ann, cyd = (shape_of("SELECT k FROM S", user) for user in ("ann", "cyd"))

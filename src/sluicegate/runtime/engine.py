@@ -23,21 +23,29 @@ from sluicegate.expr.nodes import Value
 from sluicegate.language.query_syntax import Start, StartAt
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.ledger import Refused
-from sluicegate.policy.model import Follow
 from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.ledger import Ledger
-from sluicegate.runtime.network.authorize import Allowed, authorize, is_same_for
+from sluicegate.runtime.network.authorize import Allowed, is_same_for
 from sluicegate.runtime.network.carried_store import CarriedStore
 from sluicegate.runtime.network.evaluate import Evaluator
-from sluicegate.runtime.network.follow import Followed
+from sluicegate.runtime.network.follow import Follows
+from sluicegate.runtime.network.graphs import Graphs
 from sluicegate.runtime.network.network import MOST_SHAPES, Network, read_positions
-from sluicegate.runtime.network.places import Mark, Place, find_place
+from sluicegate.runtime.network.places import (
+    Mark,
+    Place,
+    advance_place,
+    extend_place,
+    find_later,
+    find_place,
+)
 from sluicegate.runtime.network.running import Recorded, Records, Running
 from sluicegate.runtime.network.seats import Seat, seat_catalog
 from sluicegate.runtime.session import check_session
+from sluicegate.runtime.stages import DEPLOYMENT, stage
 from sluicegate.runtime.upkeep import cut_logs
 
 if TYPE_CHECKING:
@@ -73,6 +81,7 @@ class Engine:
         self.catalog, self._spark, self._keep = catalog, spark, keep
         self.gate = Gate(folder / "gate")
         self.ledger = Ledger(folder / "ledger")
+        self.graphs = Graphs()
         self.feeds = Feeds(spark, folder / "feeds", frames or {}, trigger, self._wake, push)
         self._records = Records(folder / "queries")
         evaluator = Evaluator(spark, self.feeds.logs)
@@ -81,7 +90,7 @@ class Engine:
         self._running: dict[str, Running] = {}
         self._begun_or_ended: list[tuple[Running, bool]] = []
         self._unreviewed: set[str] = set()
-        self._followed: dict[tuple[str, str], Followed] = {}
+        self._follows = Follows(spark, self.feeds.logs)
         self._changes, self._turn = threading.RLock(), threading.RLock()
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -110,7 +119,7 @@ class Engine:
     def register(self, user: str | Seat, query: str, handle: str | None = None) -> str:
         """Start a query; its handle. Raises `DiagnosticError` where the user may not have it, or it cannot run."""
         seat = user if isinstance(user, Seat) else Seat(user)
-        with self._changes:
+        with stage(DEPLOYMENT), self._changes:
             name = handle or uuid4().hex
             allowed = self._allow(self.catalog, seat, query, name)
             logs = self.feeds.open(self.catalog, self._streams(allowed))
@@ -172,18 +181,30 @@ class Engine:
         """Put a version of the catalog in force; the queries that were withdrawn, with the reasons (R10–R12)."""
         with self._changes:
             decided = {handle: self._judge(catalog, each) for handle, each in self._find_touched(catalog)}
-            withdrawn: dict[str, str] = {}
+            withdrawn = {handle: each for handle, each in decided.items() if isinstance(each, str)}
+            failed: list[Exception] = []
             with self.gate.lock:
                 self.catalog = catalog
                 for handle, decision in decided.items():
-                    if isinstance(decision, str):
-                        withdrawn[handle] = decision
-                        self._forget(handle)
-                        self.gate.withdraw(handle, decision)
-                    elif decision.mark != self._running[handle].allowed.mark:
-                        self._change(self._running[handle], decision)
+                    try:
+                        self._put_in_force(handle, decision)
+                    except Exception as error:  # noqa: BLE001 — told below, when all the others have their version
+                        failed.append(error)
             self._wake()
+            if failed:
+                raise failed[0]
+            # of hand-overs that an earlier call could not wait for
+            self.gate.settle()
             return withdrawn
+
+    def _put_in_force(self, handle: str, decision: Allowed | str) -> None:
+        if isinstance(decision, str):
+            try:
+                self._forget(handle)
+            finally:
+                self.gate.withdraw(handle, decision)
+        elif decision.mark != self._running[handle].allowed.mark:
+            self._change(self._running[handle], decision)
 
     def _find_touched(self, catalog: Catalog) -> list[tuple[str, Running]]:
         """The queries of users for whom the version differs."""
@@ -204,7 +225,7 @@ class Engine:
             ):
                 return "a stream that the query reads was declared anew"
             seated = seat_catalog(catalog, query.seat)
-            allowed = authorize(seated, query.user, query.query, query.allowed.without)
+            allowed = self.graphs.authorize(seated, query.user, query.query, query.allowed.without)
             if allowed.mark != query.allowed.mark:
                 self._release(query)
                 allowed = self._allow(catalog, query.seat, query.query, query.handle)
@@ -218,14 +239,20 @@ class Engine:
 
     def _change(self, query: Running, allowed: Allowed) -> None:
         """Under the lock: a new version from where the query is (R11)."""
-        place = _extend(query.place, find_place(self.feeds.logs, self._sources(allowed)))
+        place = extend_place(query.place, find_place(self.feeds.logs, allowed.streams))
         changed = replace(
-            query, version=query.version + 1, allowed=allowed, since=self._now(allowed), place=place
+            query,
+            version=query.version + 1,
+            allowed=allowed,
+            since=self._after(allowed, query.start),
+            place=place,
         )
         self._running[query.handle] = changed
-        self._records.save(changed, self.feeds.logs)
         self._unreviewed.add(query.handle)
-        self.gate.change(query.handle, changed.version, allowed.layout)
+        try:
+            self._records.save(changed, self.feeds.logs)
+        finally:
+            self.gate.change(query.handle, changed.version, allowed.layout)
 
     def _forget(self, handle: str) -> None:
         query = self._running.pop(handle)
@@ -245,7 +272,7 @@ class Engine:
         catalog = seat_catalog(catalog, seat)
         while True:
             try:
-                allowed = authorize(catalog, seat.user, query, without)
+                allowed = self.graphs.authorize(catalog, seat.user, query, without)
             except DiagnosticError as error:
                 raise DiagnosticError([*told, *error.diagnostics]) from error
             self.network.admit_shape(allowed.shaped, self._used_shapes())
@@ -268,15 +295,16 @@ class Engine:
     def _check_counts(self, user: str, handle: str, allowed: Allowed) -> None:
         """Tuple windows under a grant: one count at a time, for windows of two counts lie askew and tell what is between (R8)."""
         counted = {each.streams for each in allowed.releases if each.counts_tuples}
-        for other in self._running.values():
+        own = [each for each in self._running.values() if each.user == user] if counted else []
+        for other in own:
             theirs = {each.streams for each in other.allowed.releases if each.counts_tuples}
-            if other.handle != handle and other.user == user and counted & theirs:
+            if other.handle != handle and counted & theirs:
                 message = "a query of yours counts windows of these tuples already: one at a time"
                 raise DiagnosticError([Diagnostic("ledger-tuples", message)])
 
     def _begin(self, allowed: Allowed, start: StartAt) -> tuple[int | None, int | None, Place]:
         """Start, since and place of a query that begins now."""
-        names = self._sources(allowed)
+        names = allowed.streams
         logs = self.feeds.logs
         forgotten = [each for name in names if (each := logs[name].forgotten) is not None]
         whole = max(forgotten) + 1 if forgotten else None
@@ -293,12 +321,13 @@ class Engine:
         known = self._greatest(allowed)
         return max(known) + 1 if known else None
 
-    def _greatest(self, allowed: Allowed) -> list[int]:
-        found = (self.feeds.logs[name].greatest for name in self._sources(allowed))
-        return [each for each in found if each is not None]
+    def _after(self, allowed: Allowed, start: int | None) -> int | None:
+        """Since when a version that begins now has whole windows: none of before the query's own start."""
+        return max((each for each in (self._now(allowed), start) if each is not None), default=None)
 
-    def _sources(self, allowed: Allowed) -> tuple[str, ...]:
-        return allowed.streams
+    def _greatest(self, allowed: Allowed) -> list[int]:
+        found = (self.feeds.logs[name].greatest for name in allowed.streams)
+        return [each for each in found if each is not None]
 
     def _streams(self, allowed: Allowed) -> tuple[str, ...]:
         """All that must be read: also what profile attributes follow."""
@@ -325,29 +354,16 @@ class Engine:
             return
         # a stream that was declared anew has another log: nothing is known of where the query is in it
         known = {
-            name
-            for name in self._sources(allowed)
-            if recorded.logs.get(name) == self.feeds.logs[name].folder.name
+            name for name in allowed.streams if recorded.logs.get(name) == self.feeds.logs[name].folder.name
         }
-        same = allowed.mark == recorded.mark and known == set(self._sources(allowed))
+        same = allowed.mark == recorded.mark and known == set(allowed.streams)
         version = recorded.version if same else recorded.version + 1
         number = self.gate.open(recorded.handle, version, allowed.layout)
-        place = _later(recorded.place, places.get(number))
+        place = find_later(recorded.place, places.get(number))
         place = tuple((name, mark) for name, mark in place if name in known)
-        place = _extend(place, find_place(self.feeds.logs, self._sources(allowed)))
-        since = recorded.since if same else self._now(allowed)
-        running = Running(
-            recorded.handle,
-            number,
-            recorded.seat,
-            recorded.query,
-            version,
-            allowed,
-            recorded.start,
-            since,
-            place,
-            recorded.paused,
-        )
+        place = extend_place(place, find_place(self.feeds.logs, allowed.streams))
+        since = recorded.since if same else self._after(allowed, recorded.start)
+        running = recorded.take_up(number, version, allowed, since, place)
         self._running[recorded.handle] = running
         self._unreviewed.add(recorded.handle)
         self._records.save(running, self.feeds.logs)
@@ -355,7 +371,7 @@ class Engine:
     def tick(self) -> bool:
         """Take every query on as far as its sources reach; whether anything moved. `start` does this by itself."""
         with self._turn:
-            self._review()
+            failed = self._review()
             due = time.monotonic() - self._committed > _COMMIT_AFTER
             # before the queries are taken down: each of them has its shape until the end of the tick
             self._retire_shapes()
@@ -368,12 +384,18 @@ class Engine:
             with self.gate.lock:
                 for query, place in moved:
                     now = self._running.get(query.handle)
-                    if now is not None and now.version == query.version and now.place == query.place:
-                        self._running[query.handle] = replace(now, place=place)
+                    if now is not None and now.number == query.number:
+                        # also where a version came meanwhile: what was committed before it does not come again
+                        moved_on = advance_place(now.place, query.place, place)
+                        self._running[query.handle] = replace(now, place=moved_on)
             if committed is not None:
                 self._committed = time.monotonic()
                 going = [each for each in self.running if not each.paused]
                 cut_logs(self.feeds.logs, going, self.network.find_reach, self._keep)
+            self._end_hopeless()
+            for error in (*failed, *self.network.failed):
+                # only now: nobody else is held up by it
+                raise error
             return bool(moved)
 
     def _retire_shapes(self) -> None:
@@ -388,8 +410,21 @@ class Engine:
     def _used_shapes(self) -> set[str]:
         return {each.allowed.shaped.key for each in self._running.values()}
 
-    def _review(self) -> None:
+    def _end_hopeless(self) -> None:
+        """Queries that fail again and again while others run: they would keep their sources' past and everybody's time."""
+        if not self.network.hopeless or not self._changes.acquire(blocking=False):
+            return
+        try:
+            with self.gate.lock:
+                for each in list(self._running.values()):
+                    if each.allowed.shaped.key in self.network.hopeless:
+                        self._put_in_force(each.handle, "the query cannot be evaluated")
+        finally:
+            self._changes.release()
+
+    def _review(self) -> list[Exception]:
         """Rows that lie unread under an older version: those that the new one gives too are served (R10)."""
+        failed: list[Exception] = []
         for handle in list(self._unreviewed):
             with self.gate.lock:
                 # a change from here on puts it back
@@ -398,10 +433,11 @@ class Engine:
             try:
                 if query is not None:
                     self._review_rows(query)
-            except BaseException:
+            except Exception as error:  # noqa: BLE001 — the others are reviewed all the same
                 # its readers wait at these rows until they are reviewed
                 self._unreviewed.add(handle)
-                raise
+                failed.append(error)
+        return failed
 
     def _review_rows(self, query: Running) -> None:
         for each in self.gate.pending(query.handle):
@@ -414,22 +450,7 @@ class Engine:
 
     def _moving(self, query: Running) -> tuple[tuple[str, Value], ...]:
         """What the attributes that follow a stream are now (D3)."""
-        follow = query.allowed.follow
-        user = seat_catalog(self.catalog, query.seat).users.get(query.user)
-        key = user.attribute(follow.on) if user is not None and follow is not None else None
-        if follow is None or key is None:
-            return ()
-        return self._follow(follow).find(key.value, follow)
-
-    def _follow(self, follow: Follow) -> Followed:
-        log = self.feeds.logs[follow.stream]
-        followed = self._followed.setdefault(
-            (follow.stream, follow.on), Followed(self._spark, log, follow.on)
-        )
-        users = [each for each in self.catalog.users.values() if each.follow == follow]
-        keys = {value.value for each in users if (value := each.attribute(follow.on)) is not None}
-        followed.advance(log.end, keys - {None})
-        return followed
+        return self._follows.find(self.catalog, query.seat, query.allowed.follow)
 
     def _wake(self) -> None:
         self._news.set()
@@ -469,17 +490,3 @@ class Engine:
 
 def _notice(told: Diagnostic) -> Notice:
     return Notice("PR", told.code, told.message)
-
-
-def _extend(place: Place, now: Place) -> Place:
-    """The place, with the streams that a new version reads besides, from now on, and without those that it does not."""
-    known = dict(place)
-    return tuple((name, known.get(name, mark)) for name, mark in now)
-
-
-def _later(one: Place, other: Place | None) -> Place:
-    """The one that is further on."""
-    if other is None or dict(one).keys() != dict(other).keys():
-        return one
-    ends = [(mark.end, dict(other)[name].end) for name, mark in one]
-    return one if all(mine >= theirs for mine, theirs in ends) else other

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from sluicegate.errors import Diagnostic, DiagnosticError, InvariantError
 from sluicegate.expr.nodes import Column, Expr, conjuncts
+from sluicegate.expr.nodes import walk as walk_expr
 from sluicegate.expr.rebuild import substitute
 from sluicegate.graph.operators import (
     AggCall,
@@ -30,16 +31,19 @@ from sluicegate.rewrite.blocks import AggLeaf, Block, JoinTree, SourceLeaf, Unio
 
 MAX_OPERATORS = 4_000
 MAX_BRANCHES = 64
+MAX_GROWTH = 250
+"""By how many terms an operator's expressions may grow when what nested queries compute is written out in them."""
 REWRITE_CODES = {
     "order-over-union": "what is counted or ordered comes from a join in which a stream meets itself through a union",
     "rows-over-union": "a join side cannot count the tuples of a union: they have no single order of arrival",
-    "query-too-large": "the query has more operators than are rewritten, counted with what a shared node repeats",
+    "query-too-large": "the query has more operators or terms than are rewritten, counted with what is repeated",
 }
 
 
 def inline_queries(root: Node) -> Block:
     """The query as a block."""
     _check_size(root)
+    _check_growth(root)
     return _Inliner().block(root)
 
 
@@ -51,6 +55,40 @@ def _check_size(root: Node) -> None:
     if sizes[id(root)] > MAX_OPERATORS:
         message = f"the query has {sizes[id(root)]} operators, more than {MAX_OPERATORS}"
         raise DiagnosticError([Diagnostic("query-too-large", message)])
+
+
+def _check_growth(root: Node) -> None:
+    """A sum of a sum of a sum doubles at each level: that is told before anything is written out."""
+    sizes: dict[int, dict[Column, int]] = {}
+    for node in walk(root):
+        below = {column: size for child in node.inputs for column, size in sizes[id(child)].items()}
+        written = [(each, _count(each, {})) for each in _expressions(node)]
+        if sum(_count(each, below) - size for each, size in written) > MAX_GROWTH:
+            message = f"nested queries written out in each other make more than {MAX_GROWTH:,} further terms"
+            raise DiagnosticError([Diagnostic("query-too-large", message)])
+        match node:
+            case Project(items=items):
+                sizes[id(node)] = {item.field.column: _count(item.expr, below) for item in items}
+            case Select() | Join():
+                sizes[id(node)] = below
+            case _:
+                sizes[id(node)] = {}
+
+
+def _count(expr: Expr, sizes: dict[Column, int]) -> int:
+    return sum(sizes.get(part, 1) if isinstance(part, Column) else 1 for part in walk_expr(expr))
+
+
+def _expressions(node: Node) -> list[Expr]:
+    match node:
+        case Select(predicate=predicate) | Join(predicate=predicate):
+            return [predicate]
+        case Project(items=items):
+            return [item.expr for item in items]
+        case Aggregate(calls=calls, group_by=keys):
+            return [*(key.expr for key in keys), *(call.arg for call in calls if call.arg is not None)]
+        case _:
+            return []
 
 
 class _Inliner:

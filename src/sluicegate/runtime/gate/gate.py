@@ -127,8 +127,15 @@ class Gate:
         found = self._state.handles.get(handle)
         return self._state.find_record(handle) if found is None else found
 
+    def settle(self) -> None:
+        """Wait for hand-overs that were under way when their handle changed, and that the change could not wait for."""
+        with self.lock:
+            for record in [each for each in self._state.numbers.values() if each.is_busy]:
+                self._settle(record)
+
     def _settle(self, record: Record) -> None:
-        if not record.changed.wait_for(lambda: record.delivering == 0, self._patience):
+        record.is_busy = not record.changed.wait_for(lambda: record.delivering == 0, self._patience)
+        if record.is_busy:
             message = f"a hand-over of `{record.handle}` has not ended in {self._patience:g} s"
             raise DiagnosticError([Diagnostic("gate-busy", message)])
 

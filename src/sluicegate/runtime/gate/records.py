@@ -56,6 +56,8 @@ class Record:
     reviewed: set[int] = field(default_factory=set)
     may_pend: bool = False
     delivering: int = 0
+    is_busy: bool = False
+    """Whether a change came while something was being delivered, and its end has not been seen."""
     changes: int = 0
     told: Callable[[str], None] = lambda _: None
 

@@ -19,11 +19,12 @@ from sluicegate.policy.environment import environment
 from sluicegate.policy.ledger import Entry
 from sluicegate.policy.model import Follow, Grant, User
 from sluicegate.rewrite.notices import Decision, Notice, judge
-from sluicegate.rewrite.pipeline import rewrite
+from sluicegate.rewrite.pipeline import Draft, rewrite
 from sluicegate.rewrite.releases import find_releases
 from sluicegate.runtime.batch import check_served
 from sluicegate.runtime.gate.layout import Layout, find_layout
 from sluicegate.runtime.network.shapes import Shaped, describe, find_shape
+from sluicegate.runtime.stages import DECISION, REWRITING, stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Allowed:
     """Aggregate grants that the ledger keeps it from using (R8)."""
     grants: tuple[str, ...] = ()
     """Those whose views and aggregates stand in what runs."""
+    asked: frozenset[str] = frozenset()
+    """The streams that the query names, whether it gets anything of them or not."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -55,30 +58,38 @@ def authorize(catalog: Catalog, user: str, query: str, without: frozenset[str] =
     if without:
         kept = {name: grant for name, grant in catalog.grants.items() if name not in without}
         catalog = replace(catalog, grants=kept)
-    asked = read_query(query, catalog)
-    known = catalog.users.get(user)
-    draft = rewrite(catalog, known or User(user), asked.root, asked.united)
+    with stage(DECISION):
+        asked = read_query(query, catalog)
+        known = catalog.users.get(user)
+    with stage(REWRITING):
+        draft = rewrite(catalog, known or User(user), asked.root, asked.united)
+    with stage(DECISION):
+        plan, notices = _decide(draft)
+    with stage(REWRITING):
+        check_served(plan, catalog.streams)
+        follow = known.follow if known is not None else None
+        shaped = find_shape(plan, environment(catalog, user), _moving(catalog, follow))
+        return Allowed(
+            shaped,
+            find_layout(plan),
+            notices,
+            asked.start,
+            find_releases(draft, user, None),
+            follow,
+            _mark(plan, shaped, known),
+            without,
+            tuple(sorted({name for node in walk_graph(plan.root) for name in getattr(node, "by", ())})),
+            frozenset(each.stream for each in sources(asked.root)),
+        )
+
+
+def _decide(draft: Draft) -> tuple[AuthorizedPlan, tuple[Notice, ...]]:
     judged = judge(draft)
     if judged.decision is Decision.DENY:
         raise _refuse("denied", judged.notices, "no grant applies")
-    plan = draft.plan
-    if plan is None:
+    if draft.plan is None:
         raise _refuse("nothing-to-run", judged.notices, "nothing of what the query asks for can come back")
-    check_served(plan, catalog.streams)
-    follow = known.follow if known is not None else None
-    shaped = find_shape(plan, environment(catalog, user), _moving(catalog, follow))
-    releases = find_releases(draft, user, None)
-    return Allowed(
-        shaped,
-        find_layout(plan),
-        judged.notices,
-        asked.start,
-        releases,
-        follow,
-        _mark(plan, shaped, follow),
-        without,
-        tuple(sorted({name for node in walk_graph(plan.root) for name in getattr(node, "by", ())})),
-    )
+    return draft.plan, judged.notices
 
 
 def is_same_for(user: str, old: Catalog, new: Catalog) -> bool:
@@ -90,14 +101,15 @@ def is_same_for(user: str, old: Catalog, new: Catalog) -> bool:
     grants = new.grants_to(user)
     if old.grants_to(user) != grants:
         return False
-    return old.facts == new.facts or not any(_names_fact(grant) for grant in grants)
+    return old.facts == new.facts or not any(find_facts(grant) for grant in grants)
 
 
-def _names_fact(grant: Grant) -> bool:
+def find_facts(grant: Grant) -> frozenset[str]:
+    """The names of the facts that decide what the grant allows."""
     exprs = [grant.predicate]
     if grant.during is not None:
         exprs += [grant.during.lower, grant.during.upper]
-    return any(isinstance(part, FactRef) for expr in exprs for part in walk(expr))
+    return frozenset(part.name for expr in exprs for part in walk(expr) if isinstance(part, FactRef))
 
 
 def _moving(catalog: Catalog, follow: Follow | None) -> Mapping[str, Type]:
@@ -108,8 +120,11 @@ def _moving(catalog: Catalog, follow: Follow | None) -> Mapping[str, Type]:
     return {name: of for name in follow.attributes if (of := stream.type_of(name)) is not None}
 
 
-def _mark(plan: AuthorizedPlan, shaped: Shaped, follow: Follow | None) -> str:
-    text = describe((shaped.key, shaped.constants, [each.name for each in plan.outputs], follow))
+def _mark(plan: AuthorizedPlan, shaped: Shaped, user: User | None) -> str:
+    """Also whose tuples are followed: another ship's position is another policy, not newer data (D3)."""
+    follow = user.follow if user is not None else None
+    key = user.attribute(follow.on) if user is not None and follow is not None else None
+    text = describe((shaped.key, shaped.constants, [each.name for each in plan.outputs], follow, key))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import TIMESTAMP
+from sluicegate.expr.values import conform
+from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Follow, Stream
 from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.network.seats import Seat, seat_catalog
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark_text import quote_name
 
@@ -40,13 +44,13 @@ class Followed:
     def find(self, key: Value, follow: Follow) -> tuple[tuple[str, Value], ...]:
         """The values now; none where the tuple is older than the limit, or there is none (R7)."""
         found, now = self.latest.get(key), self.log.greatest
-        if found is None or key is None or now is None or now - found.time > follow.within:
+        if found is None or now is None or now - found.time > follow.within or not self._fits(key):
             return ()
         return tuple(each for each in found.values if each[0] in follow.attributes)
 
     def advance(self, end: int, keys: Iterable[Value]) -> None:
         """Read the log up to the batch. A key asked for the first time is looked for in all that the log still has."""
-        new = set(keys) - self.asked
+        new = {key for key in keys if self._fits(key)} - self.asked
         if end > self.end and self.asked:
             self._read(self.end, end, self.asked)
         if new:
@@ -54,23 +58,62 @@ class Followed:
         self.asked |= new
         self.end = max(self.end, end)
 
+    def _fits(self, key: Value) -> bool:
+        """Whether the attribute can have the value: of others there is no tuple, and Spark would not compare them."""
+        of = self.log.stream.type_of(self.on)
+        return of is not None and conform(key, of) is not None
+
     def _read(self, begin: int, end: int, keys: set[Value]) -> None:
+        from pyspark.sql.functions import expr
+
         with self.log.reading():
             paths = [str(each.path) for each in self.log.batches(begin, end) if each.rows]
             if not paths:
                 return
             frame = self.spark.read.parquet(*paths)
-            frame = frame.where(frame[quote_name(self.on)].isin(list(keys)))
-            rows = frame.groupBy(quote_name(self.on)).agg(*_latest(self.log.stream)).collect()
-        for row in rows:
-            if row["t"] is not None:
-                self._keep(row[self.on], row["t"], row["v"])
+            key = expr(_plain(self.on, self.log.stream.type_of(self.on) == TIMESTAMP))
+            found = frame.where(key.isin(list(keys))).groupBy(key).agg(*_latest(self.log.stream))
+            # by position: the attribute may be called as one of the others
+            rows = [tuple(row) for row in found.collect()]
+        for value, time, values in rows:
+            if time is not None:
+                self._keep(value, time, values)
 
     def _keep(self, key: Value, time: int, values: Mapping[str, Value]) -> None:
         before = self.latest.get(key)
         if before is None or before.time <= time:
             names = [name for name, _ in self.log.stream.attributes]
             self.latest[key] = Latest(time, tuple((name, values[f"a{at}"]) for at, name in enumerate(names)))
+
+
+class Follows:
+    """What users' attributes that follow a stream are; several threads may ask."""
+
+    def __init__(self, spark: SparkSession, logs: Mapping[str, SourceLog]) -> None:
+        self._spark, self._logs = spark, logs
+        self._lock = threading.Lock()
+        self._followed: dict[tuple[str, str], Followed] = {}
+
+    def find(self, catalog: Catalog, seat: Seat, follow: Follow | None) -> tuple[tuple[str, Value], ...]:
+        """The values now, for the user as it sits there; none where it follows nothing."""
+        user = seat_catalog(catalog, seat).users.get(seat.user)
+        key = user.attribute(follow.on) if user is not None and follow is not None else None
+        if follow is None or key is None:
+            return ()
+        users = [each for each in catalog.users.values() if each.follow == follow]
+        # a list: in a set, TRUE and 1 are one
+        keys = [value.value for each in users if (value := each.attribute(follow.on)) is not None]
+        with self._lock:
+            followed = self._find(follow)
+            followed.advance(followed.log.end, keys)
+            return followed.find(key.value, follow)
+
+    def _find(self, follow: Follow) -> Followed:
+        """Of a stream that was declared anew nothing of before is known."""
+        log, place = self._logs[follow.stream], (follow.stream, follow.on)
+        if place not in self._followed or self._followed[place].log is not log:
+            self._followed[place] = Followed(self._spark, log, follow.on)
+        return self._followed[place]
 
 
 def _latest(stream: Stream) -> list[Column]:

@@ -31,6 +31,20 @@ def find_place(logs: Mapping[str, SourceLog], streams: Iterable[str]) -> Place:
     return tuple(found)
 
 
+def extend_place(place: Place, now: Place) -> Place:
+    """The place, with the streams that a new version reads besides, from now on, and without those that it does not."""
+    known = dict(place)
+    return tuple((name, known.get(name, mark)) for name, mark in now)
+
+
+def find_later(one: Place, other: Place | None) -> Place:
+    """The one that is further on."""
+    if other is None or dict(one).keys() != dict(other).keys():
+        return one
+    ends = [(mark.end, dict(other)[name].end) for name, mark in one]
+    return one if all(mine >= theirs for mine, theirs in ends) else other
+
+
 def find_time(unit: Unit, place: Place) -> int | None:
     """Results below this event time are final; None: none yet. A cadence holds them back to its next multiple (D5)."""
     marks = dict(place)
@@ -47,3 +61,9 @@ def place_json(place: Place) -> dict[str, Any]:
 
 def read_place(found: Mapping[str, Any]) -> Place:
     return tuple(sorted((name, Mark(int(end), watermark)) for name, (end, watermark) in found.items()))
+
+
+def advance_place(now: Place, before: Place, after: Place) -> Place:
+    """The place, taken on from where it still is as before; a stream that it has come to by itself stays there."""
+    old, new = dict(before), dict(after)
+    return tuple((name, new[name] if name in new and old.get(name) == mark else mark) for name, mark in now)

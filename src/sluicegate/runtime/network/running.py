@@ -51,6 +51,13 @@ class Recorded:
     logs: dict[str, str]
     """The names of the logs that the place is in: those of another declaration have other names."""
 
+    def take_up(
+        self, number: int, version: int, allowed: Allowed, since: int | None, place: Place
+    ) -> Running:
+        """The query, as it goes on after the restart."""
+        who = (self.handle, number, self.seat, self.query)
+        return Running(*who, version, allowed, self.start, since, place, self.paused)
+
 
 class Records:
     """A file for each running query, replaced whole."""

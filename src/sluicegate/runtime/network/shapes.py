@@ -218,10 +218,9 @@ def _items(items: tuple[Item, ...], number: int, below: _Renamed, abstract: _Abs
 
 
 def _computed(item: Item, below: _Renamed, abstract: _Abstract) -> Expr:
-    """A hidden column is the rewriter's: a grant's predicate, whose constants differ, or a grant's name, which stays."""
-    if item.field.hidden and not isinstance(item.expr, Literal):
-        return abstract.policy(item.expr, below.columns)
-    return abstract.value(item.expr, below.columns)
+    """A hidden column is the rewriter's: a grant's predicate or name, in which plans of one shape may differ."""
+    take = abstract.policy if item.field.hidden else abstract.value
+    return take(item.expr, below.columns)
 
 
 def _project(node: Project, number: int, below: _Renamed, abstract: _Abstract) -> _Renamed:

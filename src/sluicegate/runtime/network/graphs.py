@@ -1,0 +1,112 @@
+"""Authorized graphs that were found before, each with all that decided it: found again for as long as none of that differs."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.model import Fact, Grant, Stream, User
+from sluicegate.policy.punctuation import ServerPunctuation
+from sluicegate.runtime.network.authorize import Allowed, authorize, find_facts
+from sluicegate.runtime.stages import DECISION, stage
+
+MOST_KEPT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, who asks for it and as whom: the user and its roles are those of the seat that the catalog was made for."""
+
+    name: str
+    user: User | None
+    roles: frozenset[str]
+    query: str
+    without: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What else decides it, of a catalog; where two are equal, so are the answers.
+
+    A version's number is no part of it: a change that touches nothing here takes nothing away.
+    """
+
+    grants: tuple[Grant, ...]
+    streams: tuple[Stream | None, ...]
+    facts: tuple[Fact, ...]
+    punctuations: tuple[ServerPunctuation, ...]
+
+
+def find_basis(catalog: Catalog, user: str, named: frozenset[str]) -> Basis:
+    """For a query that names these streams: the user's grants that name one of them, and what those name in turn."""
+    grants = tuple(each for each in catalog.grants_to(user) if not named.isdisjoint(each.stream_names))
+    streams = named.union(*(each.stream_names for each in grants))
+    known = catalog.users.get(user)
+    if known is not None and known.follow is not None:
+        streams |= {known.follow.stream}
+    facts = frozenset[str]().union(*map(find_facts, grants))
+    return Basis(
+        grants,
+        tuple(catalog.streams.get(name) for name in sorted(streams)),
+        _list_facts(catalog, facts) if facts else (),
+        tuple(catalog.punctuations[name] for name in sorted(catalog.punctuations)),
+    )
+
+
+def _list_facts(catalog: Catalog, names: frozenset[str]) -> tuple[Fact, ...]:
+    """By the name alone: which arguments a grant means may depend on the profile."""
+    found = [(key, fact) for key, fact in catalog.facts.items() if key[0] in names]
+    return tuple(fact for _, fact in sorted(found, key=repr))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    basis: Basis
+    allowed: Allowed
+
+
+class Graphs:
+    """`authorize` with a memory, from any thread. Refusals are not remembered: they are found anew each time."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Asked, _Kept] = OrderedDict()
+        self.hits = 0
+
+    def authorize(
+        self, catalog: Catalog, user: str, query: str, without: frozenset[str] = frozenset()
+    ) -> Allowed:
+        """What `authorize` gives for the same arguments."""
+        key = Asked(user, catalog.users.get(user), catalog.roles_of(user), query, without)
+        with stage(DECISION):
+            found = self._find(key, catalog)
+        if found is not None:
+            return found
+        allowed = authorize(catalog, user, query, without)
+        self._keep(key, _Kept(find_basis(catalog, user, allowed.asked), allowed))
+        return allowed
+
+    def _find(self, key: Asked, catalog: Catalog) -> Allowed | None:
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is None or kept.basis != find_basis(catalog, key.name, kept.allowed.asked):
+            return None
+        with self._lock:
+            self.hits += 1
+            if key in self._kept:
+                self._kept.move_to_end(key)
+        return kept.allowed
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+    def _keep(self, key: Asked, made: _Kept) -> None:
+        with self._lock:
+            self._kept[key] = made
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
