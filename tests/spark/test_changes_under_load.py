@@ -17,4 +17,5 @@ def test_changes_under_load(spark: SparkSession, tmp_path: Path) -> None:
     assert report.violations == []
     assert report.queries >= 20
     assert len(report.seconds) >= 20
-    assert all(report.rows[shape] for shape in ("rows", "sums", "pairs"))
+    assert all(report.rows[f"{group} rows"] for group in ("steady", "changed"))
+    assert all(report.rows[f"steady {shape}"] for shape in ("sums", "pairs"))

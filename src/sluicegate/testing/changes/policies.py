@@ -19,6 +19,26 @@ MOVED = tuple(f"m{at}" for at in range(4))
 """Users with a profile and a role; its grants name a fact."""
 GRANTED = tuple(f"g{at}" for at in range(3))
 """Users with grants of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who there is, by what concerns them."""
+
+    steady: tuple[str, ...] = STEADY
+    moved: tuple[str, ...] = MOVED
+    granted: tuple[str, ...] = GRANTED
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        return (*self.moved, *self.granted)
+
+    @property
+    def everybody(self) -> tuple[str, ...]:
+        return (*self.steady, *self.changed)
+
+
+PEOPLE = People()
 STREAMS = """
 CREATE STREAM S (ts TIMESTAMP, id BIGINT, kind STRING, n INT) TIMESTAMP BY ts WATERMARK '1 second';
 CREATE STREAM T (ts TIMESTAMP, id BIGINT, kind STRING, n INT) TIMESTAMP BY ts WATERMARK '1 second';
@@ -33,26 +53,30 @@ CREATE GRANT moved_t READ (ts, id, kind, n) ON T WHERE kind = self.Kind AND n <=
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A version: its catalog, and the settings of the users whom it concerns."""
+    """A version: its statements, its catalog, and the settings of the users whom it concerns."""
 
     what: str
+    text: str
     catalog: Catalog
     settings: Mapping[str, Settings]
 
 
-def make_catalog() -> tuple[Catalog, dict[str, Settings]]:
+def make_catalog(people: People = PEOPLE) -> tuple[Catalog, dict[str, Settings]]:
+    text, settings = write_catalog(people)
+    return read_catalog(text), settings
+
+
+def write_catalog(people: People = PEOPLE) -> tuple[str, dict[str, Settings]]:
     """The first version; `Idle` has no grants, so that it never stands between."""
     text, settings = STREAMS, {}
-    for at, user in enumerate(STEADY):
-        text += f"CREATE USER {user} ROLES (Steady) SET (Kind = '{KINDS[at]}');\n"
-        settings[user] = Settings(KINDS[at])
-    for at, user in enumerate(MOVED):
-        text += f"CREATE USER {user} ROLES (Moved) SET (Kind = '{KINDS[at % len(KINDS)]}');\n"
+    for role, users in (("Steady", people.steady), ("Moved", people.moved)):
+        for at, user in enumerate(users):
+            settings[user] = Settings(KINDS[at % len(KINDS)])
+            text += f"CREATE USER {user} ROLES ({role}) SET (Kind = '{settings[user].kind}');\n"
+    for at, user in enumerate(people.granted):
         settings[user] = Settings(KINDS[at % len(KINDS)])
-    for at, user in enumerate(GRANTED):
-        text += f"CREATE USER {user} ROLES (Idle);\n" + _write_grants(user, Settings(KINDS[at]))
-        settings[user] = Settings(KINDS[at])
-    return read_catalog(text), settings
+        text += f"CREATE USER {user} ROLES (Idle);\n" + _write_grants(user, settings[user])
+    return text, settings
 
 
 def _write_grants(user: str, settings: Settings) -> str:
@@ -65,34 +89,35 @@ def _write_grants(user: str, settings: Settings) -> str:
     )
 
 
-def choose_change(rng: Random, catalog: Catalog, now: Mapping[str, Settings]) -> Change:
-    """A profile (half of the time), a fact, a grant, a grant dropped, a role lost or found again."""
-    draw = rng.random()
-    if draw < 0.5:
-        return _change_profile(rng, catalog, now)
-    if draw < 0.6:
-        return _change_fact(rng, catalog, now)
-    if draw < 0.7:
-        return _change_role(rng, catalog, now)
-    return _change_grant(rng, catalog, now)
+def choose_change(
+    rng: Random, catalog: Catalog, now: Mapping[str, Settings], user: str, people: People = PEOPLE
+) -> Change:
+    """Of the user's grants, or of its profile; sometimes a grant dropped, a role lost or found again."""
+    if user in people.granted:
+        return _change_grant(rng, catalog, now, user)
+    if rng.random() < 0.15:
+        return _change_role(catalog, now, user)
+    return _change_profile(rng, catalog, now, user)
 
 
-def _change_profile(rng: Random, catalog: Catalog, now: Mapping[str, Settings]) -> Change:
-    user, kind = rng.choice(MOVED), rng.choice(KINDS)
+def _change_profile(rng: Random, catalog: Catalog, now: Mapping[str, Settings], user: str) -> Change:
+    kind = rng.choice(KINDS)
     before = now[user]
     after = Settings(before.kind and kind, before.most)
     return _make("profile", catalog, f"ALTER USER {user} SET (Kind = '{kind}');", {user: after})
 
 
-def _change_fact(rng: Random, catalog: Catalog, now: Mapping[str, Settings]) -> Change:
+def change_fact(
+    rng: Random, catalog: Catalog, now: Mapping[str, Settings], people: People = PEOPLE
+) -> Change:
+    """It concerns all who have the role."""
     most = rng.randint(2, MOST)
-    after = {user: Settings(now[user].kind, most) for user in MOVED}
+    after = {user: Settings(now[user].kind, most) for user in people.moved}
     return _make("fact", catalog, f"SET FACT most('n') = {most};", after)
 
 
-def _change_role(rng: Random, catalog: Catalog, now: Mapping[str, Settings]) -> Change:
+def _change_role(catalog: Catalog, now: Mapping[str, Settings], user: str) -> Change:
     """A lost role withdraws; the profile is kept."""
-    user = rng.choice(MOVED)
     if now[user].kind is not None:
         text = f"ALTER USER {user} DROP ROLE Moved;"
         return _make("role dropped", catalog, text, {user: Settings(None, now[user].most)})
@@ -102,8 +127,7 @@ def _change_role(rng: Random, catalog: Catalog, now: Mapping[str, Settings]) -> 
     return _make("role added", catalog, f"ALTER USER {user} ADD ROLE Moved;", {user: found})
 
 
-def _change_grant(rng: Random, catalog: Catalog, now: Mapping[str, Settings]) -> Change:
-    user = rng.choice(GRANTED)
+def _change_grant(rng: Random, catalog: Catalog, now: Mapping[str, Settings], user: str) -> Change:
     if now[user].kind is not None and rng.random() < 0.25:
         text = f"DROP GRANT {user}_S; DROP GRANT {user}_T;"
         return _make("grant dropped", catalog, text, {user: Settings(None)})
@@ -113,4 +137,4 @@ def _change_grant(rng: Random, catalog: Catalog, now: Mapping[str, Settings]) ->
 
 def _make(what: str, catalog: Catalog, text: str, settings: Mapping[str, Settings]) -> Change:
     made = apply(catalog, parse_statements(SourceText("<change>", text)))
-    return Change(what, made, settings)
+    return Change(what, text, made, settings)

@@ -23,7 +23,15 @@ from sluicegate.runtime.gate.events import Closed, Gap, Rows, Withdrawn
 from sluicegate.runtime.network.places import find_place
 from sluicegate.runtime.session import make_session
 from sluicegate.testing.changes.judge import Judge
-from sluicegate.testing.changes.policies import GRANTED, MOVED, STEADY, choose_change, make_catalog
+from sluicegate.testing.changes.policies import (
+    GRANTED,
+    MOVED,
+    STEADY,
+    Change,
+    change_fact,
+    choose_change,
+    make_catalog,
+)
 from sluicegate.testing.changes.world import SHAPES, Input, Settings, Story
 
 if TYPE_CHECKING:
@@ -32,6 +40,8 @@ if TYPE_CHECKING:
 SETTINGS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false"}
 _ROWS = 40
 _SETTLED = 300.0
+_TURN = 50
+"""Changes of one user before another's turn: whose policy changes in every tick is given nothing that could be judged."""
 _PAUSES = (0.0, 0.5, 0.0, 2.0)
 """Seconds between the looks of readers: with slow ones rows lie unread when a version comes."""
 
@@ -125,10 +135,13 @@ class Run:
         feeder.start()
         until = time.monotonic() + seconds
         while len(self.report.seconds) < count and time.monotonic() < until and not self.report.violations:
-            if self._rng.random() < 0.05:
-                self._remove()
+            if len(self.report.seconds) % _TURN == 0:
+                user = self._rng.choice((*MOVED, *GRANTED))
+                self._change(change_fact(self._rng, self.catalog, self._now()))
+            elif self._rng.random() < 0.05:
+                self._remove(user)
             else:
-                self._change()
+                self._change(choose_change(self._rng, self.catalog, self._now(), user))
         self._filled.set()
         feeder.join()
         self._finish()
@@ -144,10 +157,11 @@ class Run:
             self.input.note_pushed(batch)
             self.report.batches += 1
 
-    def _change(self) -> None:
-        now = {user: self.story.now(user) for user in (*MOVED, *GRANTED)}
-        change = choose_change(self._rng, self.catalog, now)
-        before = self._versions()
+    def _now(self) -> dict[str, Settings]:
+        return {user: self.story.now(user) for user in (*MOVED, *GRANTED)}
+
+    def _change(self, change: Change) -> None:
+        now, before = self._now(), self._versions()
         lost = {user for user, each in change.settings.items() if each.kind is None and now[user].kind}
         version = self.story.begin(change.settings, self.input.greatest)
         started = time.perf_counter()
@@ -184,8 +198,8 @@ class Run:
     def _versions(self) -> dict[str, int]:
         return {each.handle: each.version for each in self.engine.running}
 
-    def _remove(self) -> None:
-        found = [each for each in self._live.values() if each.user in MOVED]
+    def _remove(self, user: str) -> None:
+        found = [each for each in self._live.values() if each.user == user]
         if not found:
             return
         old = self._rng.choice(found)
@@ -221,7 +235,8 @@ class Run:
 
     def _sum_up(self, each: Follower, watermark: int, versions: dict[str, int]) -> None:
         report = self.report
-        report.rows += each.judge.counts
+        group = "steady" if each.user in STEADY else "changed"
+        report.rows += Counter({f"{group} {shape}": count for shape, count in each.judge.counts.items()})
         report.violations += each.judge.violations
         report.gaps += each.gaps
         if each.fault is not None:

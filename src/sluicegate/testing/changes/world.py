@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -91,6 +91,13 @@ class Input:
             self._counts[ts // WINDOW * WINDOW, found.kind][found.n] += 1
         return ts, number, found.kind, found.n
 
+    def remove(self, stream: str, numbers: Iterable[int]) -> None:
+        """It turned out that these never came in."""
+        for number in numbers:
+            found = self.tuples[stream].pop(number)
+            if stream == "S":
+                self._counts[found.ts // WINDOW * WINDOW, found.kind][found.n] -= 1
+
     def note_pushed(self, batch: Mapping[str, list[tuple[int, int, str, int]]]) -> None:
         self.greatest = max([self.greatest, *(row[0] for row in batch["S"])])
 
@@ -145,6 +152,14 @@ class Story:
             for known in self.spans.values():
                 if len(known) > 1 and known[-1].version == version:
                     known[-2] = replace(known[-2], last=greatest)
+            self.done = version
+
+    def undo(self, version: int) -> None:
+        """It turned out that it was never made."""
+        with self.lock:
+            for known in self.spans.values():
+                if known[-1].version == version:
+                    known.pop()
             self.done = version
 
     def now(self, user: str) -> Settings:

@@ -62,9 +62,9 @@ def choose_point(rng: Random, run: int) -> tuple[str, str, int]:
     return name, rng.choice(SIDES), rng.randint(1, POINTS[name].calls)
 
 
-def set_point(name: str, side: str, call: int) -> None:
+def set_point(name: str, side: str, call: int, points: Mapping[str, Point] = POINTS) -> None:
     """Kill this process before or after the given call of the point's function."""
-    point = POINTS[name]
+    point = points[name]
     setattr(point.owner, point.name, _wrap(getattr(point.owner, point.name), side, call))
 
 
