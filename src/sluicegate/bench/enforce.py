@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,10 +18,10 @@ from sluicegate.bench.rivals import (
     LAST,
     PLATOON,
     Rivals,
-    bag_handle,
-    bag_tables,
     check_same,
     drain,
+    order_tables,
+    read_handle,
 )
 from sluicegate.bench.sample import Row, describe
 from sluicegate.bench.secfilter import measure_secfilter
@@ -39,7 +39,7 @@ SUMMARY = "protected queries against the same written by hand in Spark, and agai
 SEED = 5
 AIM = 0.95
 NOTES = [
-    "throughput: time of the query written by hand over time of ours, on the same Parquet files, planning included; both take turns, and are first checked to give the same rows",
+    "throughput: time of the query written by hand over time of ours, on the same Parquet files, planning included, authorizing not; both take turns, and are first checked to give the same rows",
     "batch: frames, drained without collecting; frame: the library's streaming frame against Spark's streaming operators, availableNow, rows collected as Arrow in foreachBatch; engine: feed, log, ticks and the gate's commits on disk against the same streaming query written by hand, which keeps its rows in memory only",
     "the policy lets half of the rows through",
     "fig9: what is compared is ours, drawn like the paper's Fig. 9, whose numbers the paper's text does not give",
@@ -48,10 +48,12 @@ NOTES = [
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is measured; `rows` are those of each source, in so many files."""
+    """How much is measured; rows are those of each source, in so many files: live, in batch, and of live joins, whose state
+    Spark keeps row by row."""
 
     rows: int
     batch_rows: int
+    join_rows: int
     files: int
     objects: int
     rounds: int
@@ -62,17 +64,18 @@ class Size:
 
 
 FULL = Size(
-    rows=400_000,
-    batch_rows=2_000_000,
-    files=8,
-    objects=5000,
+    rows=1_200_000,
+    batch_rows=4_000_000,
+    join_rows=200_000,
+    files=4,
+    objects=20_000,
     rounds=5,
     warm_up=2,
     secfilter_rows=20_000,
     windows=(1, 2, 5, 10, 20),
     selectivities=tuple(each / 10 for each in range(1, 10)),
 )
-QUICK = Size(600, 600, 2, 20, 1, 0, 400, (1, 2), (0.5,))
+QUICK = Size(400, 400, 400, 1, 20, 1, 0, 200, (2,), (0.5,))
 
 
 def run(
@@ -81,14 +84,19 @@ def run(
     """Measure, in a session of its own unless one is given; `rows` of each source in the live runs."""
     size = QUICK if quick else FULL
     if rows is not None:
-        size = replace(size, rows=rows, batch_rows=rows, objects=min(size.objects, rows))
+        size = replace(size, rows=rows, batch_rows=rows, join_rows=rows, objects=min(size.objects, rows))
     with open_session(spark) as session:
         result: dict[str, object] = {
             "bench": NAME,
             "quick": quick,
             "environment": describe_spark(session),
             "seed": SEED,
-            "rows": {"batch": size.batch_rows, "live": size.rows, "files": size.files},
+            "rows": {
+                "batch": size.batch_rows,
+                "live": size.rows,
+                "joins": {"batch": size.rows, "live": size.join_rows},
+                "files": size.files,
+            },
             "notes": NOTES,
             "throughput": [row for kind in KINDS for row in _measure_kind(session, kind, size)],
             "fig9": measure_secfilter(
@@ -107,15 +115,14 @@ def run(
 def _measure_kind(spark: Session, kind: Asked, size: Size) -> list[Row]:
     catalog = make_soldiers(1)
     with open_folder() as folder:
-        batch = write_inputs(kind, folder / "batch", size.batch_rows, 1, size.objects)
-        live = write_inputs(kind, folder / "live", size.rows, size.files, size.objects)
+        # pairs of a soldier's reports grow with their square
+        joins = len(kind.streams) > 1
+        rows, live_rows = (size.rows, size.join_rows) if joins else (size.batch_rows, size.rows)
+        batch = write_inputs(kind, folder / "batch", rows, size.files, size.objects)
+        live = write_inputs(kind, folder / "live", live_rows, size.files, size.objects)
         in_batch = Rivals(spark, catalog, kind, batch, folder)
         streaming = Rivals(spark, catalog, kind, live, folder)
-        return [
-            _measure_batch(in_batch, size),
-            _measure_frame(streaming, size),
-            _measure_engine(streaming, size),
-        ]
+        return [_measure_batch(in_batch, size), *_measure_live(streaming, size)]
 
 
 def write_inputs(kind: Asked, folder: Path, rows: int, files: int, objects: int) -> dict[str, Path]:
@@ -148,55 +155,49 @@ def _far_ahead(table: pa.Table) -> pa.Table:
 def _measure_batch(rivals: Rivals, size: Size) -> Row:
     rows = check_same(
         f"{rivals.kind.name}, batch",
-        bag_tables([rivals.batch_by_hand().toArrow()]),
-        bag_tables([rivals.batch_protected().toArrow()]),
+        order_tables([rivals.batch_by_hand().toArrow()]),
+        order_tables([rivals.batch_protected().toArrow()]),
     )
-    works = {"by_hand": drain(rivals.batch_by_hand), "protected": drain(rivals.batch_protected)}
-    return _compare(rivals, "batch", works, rows, size)
+    works = {"by_hand": drain(rivals.batch_by_hand), "batch": drain(rivals.batch_protected)}
+    used = _take_turns(rivals, works, size)
+    return _compare(rivals, "batch", used, rows)
 
 
-def _measure_frame(rivals: Rivals, size: Size) -> Row:
-    rows = check_same(
-        f"{rivals.kind.name}, frame",
-        bag_tables(rivals.stream_by_hand()),
-        bag_tables(rivals.stream_protected()),
-    )
+def _measure_live(rivals: Rivals, size: Size) -> list[Row]:
+    """Both live ways against one that is written by hand; the rows of the first turn are compared."""
+    found: dict[str, list[pa.Table]] = {}
+    running: list[tuple[Engine, str]] = []
     works: dict[str, Callable[[], object]] = {
-        "by_hand": rivals.stream_by_hand,
-        "protected": rivals.stream_protected,
-    }
-    return _compare(rivals, "frame", works, rows, size)
-
-
-def _measure_engine(rivals: Rivals, size: Size) -> Row:
-    engine, handle = rivals.engine_protected()
-    try:
-        found = bag_handle(engine, handle)
-    finally:
-        engine.stop()
-    rows = check_same(f"{rivals.kind.name}, engine", bag_tables(rivals.stream_by_hand()), found)
-    running: list[Engine] = []
-    works: dict[str, Callable[[], object]] = {
-        "by_hand": rivals.stream_by_hand,
-        "protected": lambda: running.append(rivals.engine_protected()[0]),
+        "by_hand": lambda: found.update(by_hand=rivals.stream_by_hand()),
+        "frame": lambda: found.update(frame=rivals.stream_protected()),
+        "engine": lambda: running.append(rivals.engine_protected()),
     }
 
     def stop() -> None:
         while running:
-            running.pop().stop()
+            engine, handle = running.pop()
+            try:
+                if "engine" not in found:
+                    found["engine"] = [read_handle(engine, handle)]
+            finally:
+                engine.stop()
 
-    return _compare(rivals, "engine", works, rows, size, stop)
+    used = _take_turns(rivals, works, size, stop)
+    ordered = {name: order_tables(tables) for name, tables in found.items()}
+    rows = []
+    for way in ("frame", "engine"):
+        count = check_same(f"{rivals.kind.name}, {way}", ordered["by_hand"], ordered[way])
+        rows.append(_compare(rivals, way, used, count))
+    return rows
 
 
-def _compare(
+def _take_turns(
     rivals: Rivals,
-    way: str,
     works: Mapping[str, Callable[[], object]],
-    rows: int,
     size: Size,
-    tidy: Callable[[], object] = lambda: None,
-) -> Row:
-    """In turns; what must be tidied up after a work is not timed."""
+    tidy: Callable[[], None] = lambda: None,
+) -> dict[str, list[Used]]:
+    """What must be tidied up after a work is not timed."""
     jvm = Jvm(rivals.spark)
     samples: dict[str, list[Used]] = {name: [] for name in works}
     for turn in range(-size.warm_up, size.rounds):
@@ -205,7 +206,11 @@ def _compare(
             tidy()
             if turn >= 0:
                 samples[name].append(used)
-    hand, ours = samples["by_hand"], samples["protected"]
+    return samples
+
+
+def _compare(rivals: Rivals, way: str, samples: Mapping[str, Sequence[Used]], rows: int) -> Row:
+    hand, ours = samples["by_hand"], samples[way]
     each = sorted(a.seconds / b.seconds for a, b in zip(hand, ours, strict=True))
     ratio = median(a.seconds for a in hand) / median(b.seconds for b in ours)
     return {

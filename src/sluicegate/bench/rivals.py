@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from sluicegate.api import Gate
+from sluicegate.api import Authorized, Gate
 from sluicegate.bench.crowd import read_folder
 from sluicegate.bench.soldiers import Asked
 from sluicegate.errors import SluicegateError
@@ -18,7 +17,6 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.feed.ingest import AVAILABLE_NOW
 from sluicegate.runtime.gate.events import Rows
-from sluicegate.runtime.stream.live_frame import LiveFrame, Version
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 USER, PLATOON, LEAST = "u0", "P0", 60
 LAST = "last"
 """The soldier of the rows that only let the watermark pass; what is told of it is left out."""
-Bag = Counter[tuple[object, ...]]
 
 
 class DifferentRowsError(SluicegateError):
@@ -44,17 +41,18 @@ class Rivals:
     kind: Asked
     inputs: Mapping[str, Path]
     scratch: Path
+    allowed: Authorized = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "allowed", Gate(self.catalog).authorize(USER, self.kind.ask(LEAST)))
 
     def batch_by_hand(self) -> Frame:
-        for name, folder in self.inputs.items():
-            self.spark.read.parquet(str(folder)).createOrReplaceTempView(name.lower())
+        for name, frame in self._frames().items():
+            frame.createOrReplaceTempView(name.lower())
         return self.spark.sql(self._by_hand())
 
     def batch_protected(self) -> Frame:
-        allowed = Gate(self.catalog).authorize(USER, self.kind.text.format(n=LEAST))
-        return allowed.to_spark(
-            self.spark, {name: self.spark.read.parquet(str(folder)) for name, folder in self.inputs.items()}
-        )
+        return self.allowed.to_spark(self.spark, self._frames())
 
     def stream_by_hand(self) -> list[pa.Table]:
         """Spark's own streaming operators, as an engineer would use them."""
@@ -64,15 +62,11 @@ class Rivals:
 
     def stream_protected(self) -> list[pa.Table]:
         """The library's streaming frame, which follows its policy's values."""
-        allowed = Gate(self.catalog).authorize(USER, self.kind.text.format(n=LEAST))
-        if allowed.plan is None:
-            raise DifferentRowsError("nothing of the query is allowed")
-        version = Version(allowed.plan, allowed.environment, self.catalog.streams)
-        live = LiveFrame(self.spark, version, self._streams())
+        followed = self.allowed.follow(self.spark, self._streams())
         try:
-            return self._collect(live.frame)
+            return self._collect(followed.frame)
         finally:
-            live.close()
+            followed.close()
 
     def engine_protected(self) -> tuple[Engine, str]:
         """The gateway's way: feeds, logs, ticks, the gate's commits; ends when the last row can be read."""
@@ -88,6 +82,9 @@ class Rivals:
 
     def _by_hand(self) -> str:
         return self.kind.by_hand.format(p=PLATOON, n=LEAST)
+
+    def _frames(self) -> dict[str, Frame]:
+        return {name: self.spark.read.parquet(str(folder)) for name, folder in self.inputs.items()}
 
     def _streams(self) -> dict[str, Frame]:
         return {name: read_folder(self.spark, self.catalog, name, path) for name, path in self.inputs.items()}
@@ -107,48 +104,46 @@ class Rivals:
         return self.scratch / uuid4().hex
 
 
-def bag_tables(tables: list[pa.Table]) -> Bag:
-    """Rows by the names of their columns; times as microseconds."""
-    found: Bag = Counter()
-    for table in tables:
-        names = sorted(table.column_names)
-        columns = [_plain(table[name]) for name in names]
-        found.update(row for row in zip(*columns, strict=True) if LAST not in row)
-    return found
+def order_tables(tables: Sequence[pa.Table]) -> pa.Table:
+    """Rows in an order of their own, columns by name, times as microseconds; without those of `LAST`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = pa.concat_tables(tables, promote_options="permissive")
+    table = table.filter(pc.not_equal(table["SID"], LAST))
+    columns = {name: table[name] for name in sorted(table.column_names)}
+    for name, column in columns.items():
+        if pa.types.is_timestamp(column.type):
+            columns[name] = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    return pa.table(columns).sort_by([(name, "ascending") for name in columns]).combine_chunks()
 
 
-def bag_handle(engine: Engine, handle: str) -> Bag:
+def read_handle(engine: Engine, handle: str) -> pa.Table:
     """The same of what a reader gets from the gate."""
-    found: Bag = Counter()
+    import pyarrow as pa
+
+    found: list[pa.Table] = []
     events, cursor = engine.gate.read(handle)
     while events:
-        for each in events:
-            if isinstance(each, Rows):
-                rows = (tuple(row[name] for name in sorted(row)) for row in each.rows)
-                found.update(row for row in rows if LAST not in row)
+        found += [pa.Table.from_pylist(each.rows) for each in events if isinstance(each, Rows)]
         events, cursor = engine.gate.read(handle, cursor)
-    return found
+    return order_tables(found)
 
 
-def check_same(name: str, one: Bag, other: Bag) -> int:
+def check_same(name: str, one: pa.Table, other: pa.Table) -> int:
     """How many rows both have; raises where they differ, or where there are none to compare."""
-    if one != other or not one:
-        missing, more = sum((one - other).values()), sum((other - one).values())
-        raise DifferentRowsError(
-            f"{name}: {missing} rows are missing, {more} too many, of {sum(one.values())}"
-        )
-    return sum(one.values())
+    if one.column_names != other.column_names or one.num_rows != other.num_rows or not one.num_rows:
+        raise DifferentRowsError(f"{name}: {one.num_rows} rows against {other.num_rows}")
+    wrong = [each for each in one.column_names if not _equal(one[each], other[each])]
+    if wrong:
+        raise DifferentRowsError(f"{name}: the values of `{wrong[0]}` differ")
+    return int(one.num_rows)
+
+
+def _equal(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    return bool(one.cast(other.type).equals(other))
 
 
 def drain(make: Callable[[], Frame]) -> Callable[[], None]:
     """A work that computes all rows of a frame, planning included, and keeps none."""
     return lambda: make().write.format("noop").mode("overwrite").save()
-
-
-def _plain(column: Any) -> list[object]:
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-    values: list[object] = column.to_pylist()
-    return values

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.bench.crowd import open_folder
 from sluicegate.bench.jvm import Jvm, Used
-from sluicegate.bench.rivals import check_same
+from sluicegate.bench.rivals import check_same, order_tables
 from sluicegate.bench.sample import Row, describe
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
@@ -83,7 +83,7 @@ def measure_secfilter(
     with _same_joins(spark):
         for spread in Spread:
             for selectivity in selectivities:
-                data = make_data(spread, rows, JOIN_WINDOW, 2, selectivity)
+                data = make_data(spread, rows, JOIN_WINDOW, 1, selectivity)
                 joins.append(_count_joins(spark, data, selectivity))
             data = make_data(spread, rows, max(windows), rounds + warm_up, HALF)
             costs += [_measure_costs(spark, data, window, warm_up) for window in windows]
@@ -178,7 +178,7 @@ class _Side:
         self._evaluator = Evaluator(spark, self._logs)
         self._place = find_place(self._logs, self._logs)
         self.pairs = 0
-        self.rows: Counter[tuple[object, ...]] = Counter()
+        self.rows: list[pa.Table] = []
         self._found: pa.Table | None = None
 
     def push(self, batch: tuple[pa.Table, pa.Table]) -> None:
@@ -209,8 +209,7 @@ class _Side:
     def keep(self) -> None:
         """The rows of the last step, for the comparison."""
         if self._found is not None:
-            columns = [self._found[f"o{at}"].to_pylist() for at in range(3)]
-            self.rows.update(zip(*columns, strict=True))
+            self.rows.append(self._found.select(["o0", "o1", "o2"]).rename_columns(["SID", "Heart", "Pos"]))
         self._found = None
 
 
@@ -231,5 +230,5 @@ def _run_both(spark: Session, data: Data, window: int) -> tuple[_Run, _Run]:
                 side.push(batch)
                 taken.append(jvm.measure(side.step))
                 side.keep()
-        check_same("rewritten and filtered afterwards", sides[0].rows, sides[1].rows)
+        check_same("rewritten and filtered afterwards", *(order_tables(each.rows) for each in sides))
         return _Run(sides[0].pairs, used[0]), _Run(sides[1].pairs, used[1])
