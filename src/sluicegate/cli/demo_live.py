@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import shutil
@@ -70,8 +69,6 @@ def serve_demo(console: Console, port: int | None, state: Path | None, seconds: 
         }
         settings = read_settings(None, {}, given)
         start_logging(settings.log_level)
-        # readers that Ctrl-C cuts off are no error here
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         gateway, _ = open_served(settings, find_example("demo"), stack)
         passwords = make_passwords(gateway)
         show = _Show(console, passwords, seconds, state is not None)

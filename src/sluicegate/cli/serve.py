@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.cli.console import Console
 from sluicegate.cli.inputs import UsageError, add_catalog, find_catalog
+from sluicegate.service.listening import open_listener
 from sluicegate.service.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -78,51 +79,41 @@ def open_served(settings: Settings, folder: Path, stack: ExitStack) -> tuple[Gat
         ) from error
     from sluicegate.policy.catalog import Catalog
     from sluicegate.runtime.engine import Engine
+    from sluicegate.runtime.rehearse import Rehearsal
     from sluicegate.runtime.session import make_session
 
     spark = make_session(f"local[{settings.cores}]", settings.shuffle_partitions, log_level="OFF")
     stack.callback(spark.stop)
+    stack.callback(Rehearsal(spark).stop)
     state = Path(settings.state)
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     state.chmod(0o700)
     keep = round(settings.keep_seconds * 1_000_000)
 
     def make_engine(catalog: Catalog) -> Engine:
-        return Engine(spark, catalog, state / "engine", keep=keep, push=True)
+        return Engine(
+            spark, catalog, state / "engine", keep=keep, push=True, result_bytes=settings.keep_result_bytes
+        )
 
     return open_gateway(settings, make_engine, folder)
 
 
 def serve(gateway: Gateway, settings: Settings, tell: Callable[[str], None]) -> None:
     """Answer requests until a signal says otherwise; `tell` is called with the address as soon as it takes requests."""
-    import uvicorn
-
     from sluicegate.service.app import create_app
+    from sluicegate.service.server import GatewayServer, outlive_termination
 
-    config = uvicorn.Config(
-        create_app(settings, gateway),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        # a header that anybody can write must not say where a request comes from (bypass 31)
-        proxy_headers=False,
-        server_header=False,
-        h11_max_incomplete_event_size=32_768,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=3,
-        ws="none",
-    )
+    server = GatewayServer(create_app(settings, gateway), settings.host, settings.port)
     listener = _listen(settings)
     host, port = listener.getsockname()[:2]
     tell(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-    uvicorn.Server(config).run(sockets=[listener])
+    with outlive_termination():
+        server.run(sockets=[listener])
 
 
 def _listen(settings: Settings) -> socket.socket:
     try:
-        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        return socket.create_server((settings.host, settings.port), family=family, backlog=512)
+        return open_listener(settings.host, settings.port)
     except OSError as error:
         raise UsageError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
 
