@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import uvicorn
 
 from sluicegate.policy.catalog import Catalog
 from sluicegate.service.app import create_app
 from sluicegate.service.gateway import Gateway
 from sluicegate.service.identity.settings import PasswordSettings
+from sluicegate.service.server import GatewayServer
 from sluicegate.service.settings import Settings
 from sluicegate.service.store import open_store
 
@@ -110,6 +110,7 @@ class World:
     def __init__(self, gateway: Gateway, url: str) -> None:
         self.gateway, self.url = gateway, url
         self.tokens: dict[str, str] = {}
+        self.server: GatewayServer | None = None
 
     def token(self, user: str) -> str:
         if user not in self.tokens:
@@ -201,16 +202,15 @@ def open_gateway(spark: SparkSession, settings: Settings, catalog: str = CATALOG
 def serve(gateway: Gateway) -> Iterator[World]:
     """The gateway over HTTP, until the end of the block."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        create_app(gateway.settings, gateway), log_config=None, ws="none", timeout_graceful_shutdown=2
-    )
-    server = uvicorn.Server(config)
+    server = GatewayServer(create_app(gateway.settings, gateway), "127.0.0.1", 0)
     thread = threading.Thread(target=lambda: server.run(sockets=[listener]), daemon=True)
     thread.start()
     try:
         wait_until(lambda: server.started or not thread.is_alive())
         assert server.started
-        yield World(gateway, f"http://127.0.0.1:{listener.getsockname()[1]}")
+        world = World(gateway, f"http://127.0.0.1:{listener.getsockname()[1]}")
+        world.server = server
+        yield world
     finally:
         server.should_exit = True
         thread.join(20)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from service.gateway_world import QUERY
+from service.gateway_world import QUERY, wait_until
 from service.still_world import StillWorld, serve_still
 
 NARROW = "CREATE OR REPLACE GRANT own READ (ts, id, x) ON P WHERE team = self.team AND x > 5 TO Doctor;"
@@ -204,3 +205,19 @@ def test_tokens_are_shown_once_and_carry_no_more_than_their_maker(world: StillWo
     assert _codes(world.post(made["token"], "/v1/tokens", body)) == (403, "scope-missing")
     assert world.get("bob", "/v1/tokens?user=ann").json()["tokens"] == []
     assert _codes(world.post(made["token"], "/v1/catalog", {"statements": NARROW})) == (403, "scope-missing")
+
+
+def test_tokens_that_ended_are_forgotten_after_a_time(tmp_path: Path) -> None:
+    with serve_still(tmp_path, keep_token_seconds=0.2) as world:
+        made = world.post("ann", "/v1/tokens", {"scopes": ["read"], "expires_in": 600}).json()
+        assert world.call("ann", "DELETE", f"/v1/tokens/{made['id']}").status_code == 200
+
+        def listed() -> bool:
+            return made["id"] in [each["id"] for each in world.get("ann", "/v1/tokens").json()["tokens"]]
+
+        assert listed()
+        time.sleep(0.3)
+        world.gateway._forget_at = 0.0
+        wait_until(lambda: not listed(), 10)
+        assert world.get(made["token"], "/v1/me").json()["error"]["code"] == "token-unknown"
+        assert world.get("ann", "/v1/me").status_code == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import islice
@@ -189,3 +190,26 @@ def test_commands_end_to_end(
     assert ended == [1]
     assert "register" in say(capsys, "audit", "search", "--url", world.url, "--as", "root")
     assert say(capsys, "login", world.url, "--out", "ann").startswith("signed out")
+
+
+def test_tables_for_pandas(world: StillWorld) -> None:
+    pytest.importorskip("pandas", reason="pip install pandas")
+    handle = sign_in(world, "ann").query(QUERY)
+    world.give(handle.name, ("a", 1.0), ("b", None))
+    frame = handle.to_pandas(limit=2)
+    assert list(frame.columns) == ["id", "x"]
+    assert list(frame["id"]) == ["a", "b"]
+    assert frame["x"].isna().tolist() == [False, True]
+    assert handle.to_pandas(timeout=0.2).empty
+
+
+def test_without_pandas_it_is_told_what_is_missing(
+    world: StillWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is read then: the rows are there for whoever asks otherwise."""
+    handle = sign_in(world, "ann").query(QUERY)
+    world.give(handle.name, ("a", 1.0))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        handle.to_pandas(limit=1)
+    assert handle.to_arrow(limit=1).to_pylist() == [{"id": "a", "x": 1.0}]

@@ -98,3 +98,26 @@ def test_rows_that_are_denied_now_are_never_read_again(world: World) -> None:
     assert "low" not in world.get("ann", path).text
     wait_until(lambda: world.get("ann", path).json()["rows"] != [])
     assert [row["id"] for row in world.get("ann", path).json()["rows"]] == ["high"]
+
+
+def test_results_of_a_withdrawn_query_leave_the_disk(world: World) -> None:
+    """Those of others, which lie in the same files, stay."""
+    gate = Path(world.gateway.settings.state) / "engine" / "gate"
+
+    def has(text: str) -> bool:
+        return any(text.encode() in each.read_bytes() for each in gate.rglob("*.arrow") if each.exists())
+
+    world.change("CREATE GRANT any_team APPEND ON P TO Device;")
+    handle, kept = world.register("ann"), world.register("bob")
+    world.push(p(2000, "purge-ann"), p(2001, "purge-bob", team="B"))
+    for user, each in (("ann", handle), ("bob", kept)):
+        wait_until(lambda user=user, each=each: world.get(user, f"/v1/queries/{each}/results").json()["rows"])
+    assert has("purge-ann")
+    world.change(
+        "ALTER USER ann SET (team = 'C'); DROP GRANT own; "
+        "CREATE GRANT own READ (ts, id, team, x) ON P WHERE team = 'B' TO USER bob;"
+    )
+    assert world.get("ann", f"/v1/queries/{handle}").status_code == 404
+    wait_until(lambda: not has("purge-ann"), 30)
+    wait_until(lambda: world.get("bob", f"/v1/queries/{kept}/results").json()["rows"])
+    assert has("purge-bob")

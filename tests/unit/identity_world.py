@@ -18,7 +18,7 @@ from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.service.identity.authenticator import Authenticator
 from sluicegate.service.identity.clock import Now, to_micros
-from sluicegate.service.identity.database import SqliteDatabase, create_tables
+from sluicegate.service.identity.database import Database, SqliteDatabase, create_tables
 from sluicegate.service.identity.principal import Principal, Refused
 from sluicegate.service.identity.settings import IdentitySettings, OidcSettings, PasswordSettings
 from sluicegate.service.identity.watch import Watch
@@ -147,7 +147,7 @@ class World:
     catalog: Catalog
     clock: HandClock
     issuer: Issuer
-    database: SqliteDatabase
+    database: Database
     auth: Authenticator = field(init=False)
     watch: Watch = field(init=False)
 
@@ -175,10 +175,15 @@ class World:
         return self.watch.still_valid(principal, self.catalog)
 
 
-def make_world(change: Callable[[OidcSettings], OidcSettings] = lambda oidc: oidc, **settings: Any) -> World:
+def make_world(
+    change: Callable[[OidcSettings], OidcSettings] = lambda oidc: oidc,
+    database: Database | None = None,
+    **settings: Any,
+) -> World:
     clock = HandClock()
-    database = SqliteDatabase()
-    create_tables(database)
+    if database is None:
+        database = SqliteDatabase()
+        create_tables(database)
     oidc = change(OidcSettings(ISSUER, AUDIENCE, jwks_url=ISSUER + "/keys"))
     made = replace(IdentitySettings(passwords=CHEAP, oidc=oidc), **settings)
     world = World(made, base_catalog(), clock, Issuer(clock), database)

@@ -32,6 +32,7 @@ from sluicegate.service.identity.passwords import Passwords
 from sluicegate.service.identity.principal import Principal, Refused, SignIn
 from sluicegate.service.identity.scopes import ALL, check_scope, covers
 from sluicegate.service.identity.settings import IdentitySettings, LockSettings, PasswordSettings
+from sluicegate.service.store import open_store
 from unit.identity_world import CHEAP, HOME, PASSWORD, HandClock, World, encode_part, make_world
 
 WRONG = "not the password"
@@ -415,16 +416,16 @@ def test_a_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_accounts_can_live_in_the_catalogs_store(tmp_path: Path) -> None:
-    sqlite = pytest.importorskip("sluicegate.service.store.sqlite")
-    store = sqlite.SqliteDatabase(tmp_path / "store.db")
-    shared = StoreDatabase(store)
-    create_tables(shared)
+    store = open_store(str(tmp_path / "store.db"))
+    database = store.open_database()
+    shared = StoreDatabase(database)
     clock = HandClock()
     chosen = IdentitySettings(passwords=CHEAP, lock=LockSettings(user_limit=2))
     auth = Authenticator(chosen, shared, lambda: GUESSED.catalog, clock)
     assert auth.accounts.set_password("chen", PASSWORD) is None
     codes = [_code_of(auth.sign_in("chen", word, HOME)) for word in (PASSWORD, WRONG, WRONG, PASSWORD)]
     assert codes == ["in", "sign-in-failed", "sign-in-failed", "sign-in-blocked"]
+    database.close()
     store.close()
 
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from sluicegate.errors import DiagnosticError
 from sluicegate.language.load import load_catalog
 from sluicegate.policy.catalog import Catalog
+from sluicegate.service.identity.database import StoreDatabase, create_tables
 from sluicegate.service.store import Store, open_store, plan
 from sluicegate.service.store.difference import find_difference, is_same
 from sluicegate.service.store.folding import apply_change
@@ -269,6 +270,19 @@ def test_steps_are_taken_once_and_a_newer_store_is_refused(place: Path) -> None:
     with pytest.raises(DiagnosticError) as error:
         open_store(str(place))
     assert codes(error) == ["store-newer"]
+
+
+def test_accounts_of_before_their_step_are_kept(place: Path) -> None:
+    """Gateways made these tables themselves before there was a step for them."""
+    database = SqliteDatabase(place)
+    migrate(database, True, MIGRATIONS_IN_ORDER[:2])
+    accounts = StoreDatabase(database)
+    create_tables(accounts)
+    accounts.execute("INSERT INTO identity_cutoffs VALUES (?, ?)", ("ann", 7))
+    migrate(database, True)
+    assert accounts.query("SELECT * FROM identity_cutoffs") == [("ann", 7)]
+    assert accounts.query("SELECT * FROM sluicegate_paused") == []
+    database.close()
 
 
 def test_a_held_store_is_busy_and_unchanged(place: Path) -> None:

@@ -6,6 +6,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -169,6 +170,11 @@ class Handle:
 
     def to_pandas(self, limit: int | None = None, timeout: float | None = None) -> Any:
         """As `to_arrow`; needs `pandas` too."""
+        try:
+            # before rows are taken that could not be handed over
+            import_module("pandas")
+        except ImportError as error:
+            raise ImportError("tables for pandas need it: pip install pandas") from error
         return self.to_arrow(limit, timeout).to_pandas()
 
     def ack(self, cursor: str | None = None) -> None:

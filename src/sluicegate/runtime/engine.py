@@ -26,7 +26,7 @@ from sluicegate.policy.ledger import Refused
 from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
-from sluicegate.runtime.gate.gate import Gate
+from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
 from sluicegate.runtime.ledger import Ledger
 from sluicegate.runtime.network.authorize import Allowed, is_same_for
 from sluicegate.runtime.network.carried_store import CarriedStore
@@ -75,11 +75,12 @@ class Engine:
         keep: int = 600_000_000,
         most_shapes: int = MOST_SHAPES,
         push: bool = False,
+        result_bytes: int = MOST_BYTES,
     ) -> None:
         check_session(spark)
         make_private(folder)
         self.catalog, self._spark, self._keep = catalog, spark, keep
-        self.gate = Gate(folder / "gate")
+        self.gate = Gate(folder / "gate", result_bytes)
         self.ledger = Ledger(folder / "ledger")
         self.graphs = Graphs()
         self.feeds = Feeds(spark, folder / "feeds", frames or {}, trigger, self._wake, push)
@@ -131,7 +132,9 @@ class Engine:
                 self._running[name] = running
                 self._begun_or_ended.append((running, True))
             self.feeds.start(logs)
-            self._wake()
+            # one that stands at the end has nothing to do until something comes in, which wakes by itself
+            if place != find_place(self.feeds.logs, allowed.streams):
+                self._wake()
             return name
 
     def push(self, stream: str, rows: pa.Table) -> None:
@@ -393,6 +396,7 @@ class Engine:
                 going = [each for each in self.running if not each.paused]
                 cut_logs(self.feeds.logs, going, self.network.find_reach, self._keep)
             self._end_hopeless()
+            self.gate.purge()
             for error in (*failed, *self.network.failed):
                 # only now: nobody else is held up by it
                 raise error

@@ -6,7 +6,7 @@ GATEWAY_CODES = {
     "administrators-only": "only administrators may ask for this",
     "body-too-large": "the request's body is larger than this gateway reads",
     "client-slow": "the request's body did not arrive in time",
-    "gateway-closed": "this gateway cannot take the newest version of the catalog, so it delivers nothing",
+    "gateway-closed": "this gateway cannot take the newest version of the catalog, or is about to stop, so it delivers nothing",
     "gateway-lease": "this gateway is cut off from the store, so it delivers nothing until it is back",
     "internal": "a fault of the gateway; nothing was let through. The request's id finds it in the log",
     "method-unknown": "the place does not know this method",

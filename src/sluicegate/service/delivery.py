@@ -29,6 +29,8 @@ CHUNK_ROWS = 1_000
 """Rows in one write of a followed result: what lies in a connection's buffer cannot be taken back."""
 READ_THREADS = 8
 _RETRY_SECONDS = 0.1
+_UNKNOWN = frozenset({"gateway-lease", "gateway-closed", "identity-store"})
+"""Reasons that may pass by themselves."""
 _SLOW_SECONDS = 60.0
 
 
@@ -89,6 +91,11 @@ class Delivery:
         if code is not None:
             self.leave(principal)
             raise refuse(code, "the session has ended")
+
+    async def judge(self, principal: Principal) -> None:
+        """Look at the principal again under the version that the engine has."""
+        guard, catalog = self.gateway.guard, self.gateway.engine.catalog
+        await anyio.to_thread.run_sync(partial(guard.judge, principal, catalog), limiter=self._threads)
 
     def leave(self, principal: Principal) -> None:
         self.gateway.guard.leave(principal)
@@ -157,6 +164,8 @@ async def _answer(delivery: Delivery, asked: Asked, follower: Follower, send: Se
         await _send_whole(asked.form, chunk, send)
         delivery.gateway.metrics.count_delivered(asked.handle, chunk.rows)
         return
+    if delivery.hub.is_stopped:
+        raise refuse("gateway-closed", "this gateway is about to stop", 1.0)
 
 
 async def _send_whole(form: Form, chunk: Chunk, send: Send) -> None:
@@ -207,14 +216,17 @@ class _Following:
         self._follower.news.clear()
         version = self._delivery.find_version(self._asked.handle)
         chunk = await self._delivery.read(self._asked, self._cursor, self._most())
+        if chunk.is_last:
+            # a change that ended the query may have ended its reader's session too, and that is then the reason
+            await self._delivery.judge(self._asked.principal)
         await self._drain()
         if self._follower.is_gone:
             return False
         reason = self._gateway.find_reason(self._asked.principal, self._asked.handle, version)
         if reason == "version":
             return True
-        if reason in ("gateway-lease", "gateway-closed"):
-            # cut off from the store: nothing is said at all until it is back
+        if reason in _UNKNOWN:
+            # cut off from the store, or from its word about sessions: nothing is said at all until it is back
             await _wait_news(self._follower, _RETRY_SECONDS)
             return True
         if reason is not None:
@@ -264,7 +276,7 @@ class _Following:
 
     async def _revoke(self, reason: str) -> None:
         self._gateway.metrics.count("sluicegate_revoked_total")
-        told = {"version": self._gateway.catalog.version, "reason": reason}
+        told = {"version": self._gateway.engine.catalog.version, "reason": reason}
         await self._put(self._write("revoked", told))
 
     async def _drain(self) -> None:

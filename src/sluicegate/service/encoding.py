@@ -165,10 +165,13 @@ def _write_arrow(tables: Sequence[pa.Table]) -> bytes:
 
     if not tables:
         return b""
+    # ticks may differ in the types of their columns, one of NULLs only has none; by position, for names may be given twice
+    places = [str(at) for at in range(tables[0].num_columns)]
+    whole = pa.concat_tables([each.rename_columns(places) for each in tables], promote_options="permissive")
+    whole = whole.rename_columns(tables[0].column_names)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, tables[0].schema) as writer:
-        for table in tables:
-            writer.write_table(table)
+    with pa.ipc.new_stream(sink, whole.schema) as writer:
+        writer.write_table(whole)
     found: bytes = sink.getvalue().to_pybytes()
     return found
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -21,18 +21,20 @@ from sluicegate.policy.model import Stream
 from sluicegate.rewrite.explain import Explanation
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import Seat
+from sluicegate.runtime.stages import DECISION, RECORD, stage, time_stages
 from sluicegate.service.decisions import Decisions, explain_query, find_decision, read_known
 from sluicegate.service.guarding import Guard
 from sluicegate.service.identity.appends import may_append
 from sluicegate.service.identity.authenticator import Authenticator
 from sluicegate.service.identity.changes import Denied, may_change
 from sluicegate.service.identity.clock import Clock, SystemClock
-from sluicegate.service.identity.database import StoreDatabase, create_tables
+from sluicegate.service.identity.database import StoreDatabase
 from sluicegate.service.identity.jwks import Fetch
 from sluicegate.service.identity.principal import Principal, Refused, find_seat, seat
 from sluicegate.service.identity.watch import Watch
 from sluicegate.service.metrics import Metrics
 from sluicegate.service.naming import name_handle, normalize
+from sluicegate.service.outcomes import Changed, Registered
 from sluicegate.service.preview import preview
 from sluicegate.service.pushing import make_judge
 from sluicegate.service.refusals import RefusedError, refuse
@@ -49,25 +51,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("sluicegate.gateway")
 _TRIES = 5
 _MOST_REASONS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A query that runs for its caller; `created` where this call started it."""
-
-    running: Running
-    created: bool
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A version that is in force, or would be; what became of the queries of this gateway."""
-
-    version: int
-    withdrawn: tuple[Running, ...]
-    changed: tuple[Running, ...]
-    dry_run: bool = False
+_FORGET_SECONDS = 3600.0
 
 
 class Gateway:
@@ -86,7 +70,6 @@ class Gateway:
         self._clock = clock or SystemClock()
         self._database = store.open_database()
         accounts = StoreDatabase(self._database)
-        create_tables(accounts)
         self.sharing = Sharing(accounts)
         self.catalog = store.load()
         self.authenticator = Authenticator(
@@ -105,6 +88,7 @@ class Gateway:
         self.ended: Callable[[list[Principal]], None] = lambda _: None
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._forget_at = 0.0
         self._store_watch: object | None = None
 
     @property
@@ -169,21 +153,29 @@ class Gateway:
 
     def register(self, principal: Principal, query: str, request: str = "") -> Registered:
         """Start the query, or find it running: the same query of the same principal has one handle."""
+        with time_stages() as times:
+            running, created = self._register(principal, query, request)
+        return Registered(running, created, self.engine.catalog.version, times)
+
+    def _register(self, principal: Principal, query: str, request: str) -> tuple[Running, bool]:
         self.check_open()
         where = find_seat(principal)
-        text = normalize(query)
-        handle = name_handle(where, text)
+        with stage(DECISION):
+            text = normalize(query)
+            handle = name_handle(where, text)
         running = self.engine.find(handle)
         if running is not None:
-            return Registered(running, False, self.engine.catalog.version)
+            return running, False
         try:
-            read_known(seat(principal, self.engine.catalog), principal.user, query)
+            with stage(DECISION):
+                read_known(seat(principal, self.engine.catalog), principal.user, query)
             running = self._start(where, text, handle)
         except DiagnosticError as error:
             self._audit_denied(principal, "register", text, error, request)
             raise
-        self._audit_register(principal, running, request)
-        return Registered(running, True, self.engine.catalog.version)
+        with stage(RECORD):
+            self._audit_register(principal, running, request)
+        return running, True
 
     def _start(self, where: Seat, text: str, handle: str) -> Running:
         with self._registering:
@@ -384,8 +376,9 @@ class Gateway:
                 raise
             self.catalog, self._is_broken = catalog, False
             self.metrics.count("sluicegate_changes_total")
-            self._end_lost()
+            # first, so that those whose session ended are told that, and not that their query did
             self.ended(self.guard.look(catalog))
+            self._end_lost()
             self.authenticator.accounts.forget_missing(catalog)
             return withdrawn
 
@@ -408,8 +401,15 @@ class Gateway:
                 self.ended(self.guard.look(self.catalog))
                 if self.sharing.refresh():
                     self._take(force=True)
+                self._forget_ended()
             except Exception as error:  # noqa: BLE001 — what was found before runs out by itself, towards no
                 _LOG.warning("the store could not be looked at: %s", type(error).__name__)
+
+    def _forget_ended(self) -> None:
+        """Once in a while: sessions and tokens that ended long ago."""
+        if time.monotonic() >= self._forget_at:
+            self._forget_at = time.monotonic() + _FORGET_SECONDS
+            self.authenticator.accounts.bearers.purge(self.settings.keep_token_seconds)
 
     def find_stream(self, principal: Principal, name: str) -> Stream:
         """A stream of the caller's own, or any for an administrator; others are refused as if they were not there."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluicegate.policy.catalog import Catalog
@@ -19,10 +18,14 @@ from sluicegate.service.identity.watch import Watch
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Why the principal's streams end, None while they need not; as of a monotonic moment."""
+    """Why the principal's streams end, None while they need not; as of a version and a monotonic moment."""
 
     code: str | None
+    version: int
     at: int
+
+    def is_older(self, other: _Verdict) -> bool:
+        return (self.version, self.at) < (other.version, other.at)
 
 
 class Guard:
@@ -37,11 +40,14 @@ class Guard:
 
     def enter(self, principal: Principal, catalog: Catalog) -> str | None:
         """Begin to watch somebody; the code of the reason where it is not valid now. May wait for the store."""
-        verdict = self._judge(principal, catalog)
         with self._lock:
             self._present[principal] += 1
-            self._verdicts[principal] = verdict
-        return verdict.code
+        try:
+            self.judge(principal, catalog)
+        except BaseException:
+            self.leave(principal)
+            raise
+        return self.find_reason(principal)
 
     def leave(self, principal: Principal) -> None:
         with self._lock:
@@ -60,6 +66,15 @@ class Guard:
             return "identity-store"
         return found.code
 
+    def judge(self, principal: Principal, catalog: Catalog) -> None:
+        """Judge one who is there anew, by a version that is just being put in force."""
+        verdict = self._judge(principal, catalog)
+        with self._lock:
+            known = self._verdicts.get(principal)
+            # what another thread found by a later version, or later, stands
+            if principal in self._present and not (known is not None and verdict.is_older(known)):
+                self._verdicts[principal] = verdict
+
     def look(self, catalog: Catalog) -> list[Principal]:
         """Judge everybody who is there anew; those whose streams end."""
         with self._lock:
@@ -68,18 +83,11 @@ class Guard:
             self._watch.refresh()
         ended = []
         for principal in present:
-            verdict = self._judge(principal, catalog)
-            with self._lock:
-                if principal in self._present:
-                    self._verdicts[principal] = verdict
-            if verdict.code is not None:
+            self.judge(principal, catalog)
+            if self.find_reason(principal) is not None:
                 ended.append(principal)
         return ended
 
     def _judge(self, principal: Principal, catalog: Catalog) -> _Verdict:
         now = self._clock.now()
-        return _Verdict(self._watch.still_valid(principal, catalog, now), now.monotonic)
-
-
-Ended = Callable[[list[Principal]], None]
-"""Told of those whose streams are to end, from a thread of the gateway's."""
+        return _Verdict(self._watch.still_valid(principal, catalog, now), catalog.version, now.monotonic)

@@ -40,12 +40,15 @@ class Hub:
         self._told: set[str] = set()
         self._followers: dict[str, set[Follower]] = {}
         self._task: asyncio.Task[None] | None = None
+        self.is_stopped = False
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._acknowledge_all())
 
     async def stop(self) -> None:
+        """Let everybody go, also those who join from now on."""
+        self.is_stopped = True
         for follower in self._everybody():
             follower.is_gone = True
             follower.news.set()
@@ -53,14 +56,14 @@ class Hub:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        self._loop = None
+        self._loop = self._task = None
 
     @property
     def count(self) -> int:
         return sum(map(len, self._followers.values()))
 
     def join(self, handle: str, principal: Principal) -> Follower:
-        follower = Follower(handle, principal)
+        follower = Follower(handle, principal, is_gone=self.is_stopped)
         self._followers.setdefault(handle, set()).add(follower)
         return follower
 
@@ -113,8 +116,9 @@ class Hub:
         while True:
             await asyncio.sleep(ACKNOWLEDGE_SECONDS)
             for handle, there in list(self._followers.items()):
-                first = min(there, key=lambda each: each.tick)
-                if first.before is not None and done.get(handle) != first.before:
+                # the last of them may have left while another's was acknowledged
+                first = min(there, key=lambda each: each.tick, default=None)
+                if first is not None and first.before is not None and done.get(handle) != first.before:
                     done[handle] = first.before
                     await asyncio.to_thread(self._try_acknowledge, handle, first.before)
             done = {handle: cursor for handle, cursor in done.items() if handle in self._followers}

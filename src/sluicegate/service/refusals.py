@@ -193,8 +193,9 @@ async def answer_error(request: Request, error: Exception) -> JSONResponse:
     trouble = find_trouble(error)
     request_id = str(request.scope.get("request_id", ""))
     if trouble.status >= 500:
-        # the class alone: an engine's text may carry values
-        _LOG.error("request %s failed: %s", request_id, type(error).__name__, exc_info=_safe(error))
+        # the class alone: an engine's text may carry values. A refusal is foreseen, and no fault
+        level = logging.WARNING if isinstance(error, RefusedError) else logging.ERROR
+        _LOG.log(level, "request %s failed: %s", request_id, type(error).__name__, exc_info=_safe(error))
     headers = {_REQUEST: request_id}
     if trouble.retry_seconds is not None:
         headers["retry-after"] = str(max(1, round(trouble.retry_seconds)))

@@ -60,6 +60,12 @@ class Settings:
     heartbeat_seconds: float = _setting(15.0, "how often an idle stream says that it is there")
     most_wait_seconds: float = _setting(60.0, "how long a request may wait for rows or a version")
     keep_seconds: float = _setting(600.0, "how far back a source's log reaches for queries that come later")
+    keep_result_bytes: int = _setting(
+        1_073_741_824, "how large the log of results may grow; the oldest go first, read or not"
+    )
+    keep_token_seconds: float = _setting(
+        2_592_000.0, "how long sessions and tokens that ended are still listed"
+    )
     shuffle_partitions: int = _setting(4, "Spark's shuffle partitions")
     cores: int = _setting(2, "Spark's local cores")
     log_level: str = _setting("info", "`debug`, `info`, `warning` or `error`")
@@ -72,6 +78,8 @@ class Settings:
             raise _refuse("`watch_seconds` is not between 0 and 0.5")
         if not 0 < self.lease_margin < self.lease_seconds:
             raise _refuse("`lease_margin` is not between 0 and `lease_seconds`")
+        if self.keep_result_bytes <= 0 or self.keep_token_seconds < 0:
+            raise _refuse("`keep_result_bytes` or `keep_token_seconds` is below what can be kept")
         if self.metrics_token and len(self.metrics_token) < 32:
             raise _refuse("`metrics_token` has fewer than 32 characters")
 

@@ -9,9 +9,6 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Privilege
 from sluicegate.service.identity.database import Database
 
-_TABLE = """CREATE TABLE IF NOT EXISTS sluicegate_paused (
-    stream TEXT PRIMARY KEY, by_user TEXT NOT NULL, since BIGINT NOT NULL)"""
-
 
 class Sharing:
     """What is paused, in the store, so that it survives a restart and other gateways see it."""
@@ -20,7 +17,6 @@ class Sharing:
         self._database = database
         self._lock = threading.Lock()
         self._paused: frozenset[str] = frozenset()
-        database.execute(_TABLE)
         self.refresh()
 
     @property

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEMPORARY = ".new"
+PRIVATE = 0o600
 LATE = "_late"
 """The column that says whether a row's event time lay below the watermark when it came."""
 GROUP_ROWS = 32_768
@@ -27,6 +28,7 @@ def write_json(path: Path, content: object) -> None:
     """Replace a file in one step, after its content has reached the disk."""
     written = path.with_name(path.name + TEMPORARY)
     with written.open("w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), PRIVATE)
         json.dump(content, file)
         file.flush()
         os.fsync(file.fileno())
@@ -61,9 +63,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_files(folder: Path) -> None:
-    """Others wrote the files: see that they have reached the disk."""
+    """Others wrote the files: see that they have reached the disk, and are nobody else's."""
     for path in list_parquet(folder):
         with path.open("rb") as file:
+            os.fchmod(file.fileno(), PRIVATE)
             os.fsync(file.fileno())
     sync_folder(folder)
 

@@ -40,9 +40,12 @@ class TickFile:
     _tables: dict[int, pa.Table] = field(default_factory=dict)
 
     def read_slice(self, found: Slice) -> pa.Table:
-        if found.part not in self._tables:
-            self._tables[found.part] = _map_stream(self.path, *self.parts[found.part])
-        return self._tables[found.part].slice(found.start, found.count)
+        return self.read_part(found.part).slice(found.start, found.count)
+
+    def read_part(self, at: int) -> pa.Table:
+        if at not in self._tables:
+            self._tables[at] = _map_stream(self.path, *self.parts[at])
+        return self._tables[at]
 
 
 def make_private(folder: Path) -> None:

@@ -16,6 +16,7 @@ from sluicegate.runtime.gate.cursors import Position
 from sluicegate.runtime.gate.events import Committed, Cursor, Event, Part, Pending
 from sluicegate.runtime.gate.layout import Layout
 from sluicegate.runtime.gate.pending import list_pending, review_rows
+from sluicegate.runtime.gate.purging import purge_ended
 from sluicegate.runtime.gate.reading import follow_events, read_events
 from sluicegate.runtime.gate.records import CLOSED, OPEN, WITHDRAWN, Record
 from sluicegate.runtime.gate.state import State
@@ -27,6 +28,7 @@ MOST_BYTES = 1 << 30
 MOST_TICKS = 4096
 MOST_ROWS = 10_000
 PATIENCE = 60.0
+MOST_PURGED = 16
 
 
 class Gate:
@@ -120,6 +122,7 @@ class Gate:
             record.state, record.reason = state, reason
             record.tell()
             self._state.registry.end(record.number, state, reason)
+            self._state.note_ended(record)
             self._settle(record)
 
     def _find_known(self, handle: str) -> Record:
@@ -147,6 +150,10 @@ class Gate:
                 raise InvariantError(f"the handle `{handle}` has not ended")
             self._state.registry.forget(record.number)
             del self._state.handles[handle], self._state.numbers[record.number]
+
+    def purge(self, most: int = MOST_PURGED) -> int:
+        """Take the rows of queries that have ended off the disk, from at most so many ticks; 0 when there are none left."""
+        return purge_ended(self._state, most)
 
     def commit(self, tick: int, parts: Sequence[Part], positions: Positions) -> Committed:
         """Make a tick's rows readable, all at once, with the positions that it brings.

@@ -53,6 +53,8 @@ class Record:
     layouts: dict[int, Layout] = field(default_factory=dict)
     ticks: array[int] = field(default_factory=lambda: array("q"))
     versions: array[int] = field(default_factory=lambda: array("q"))
+    held: array[int] = field(default_factory=lambda: array("q"))
+    """Ticks whose files have rows of it, also where a review left none."""
     reviewed: set[int] = field(default_factory=set)
     may_pend: bool = False
     delivering: int = 0
@@ -127,6 +129,7 @@ class Record:
 
     def enter(self, tick: int, version: int) -> None:
         self.ticks.append(tick)
+        self.held.append(tick)
         self.versions.append(version)
 
     def enter_review(self, tick: int, version: int, is_empty: bool) -> None:
@@ -144,6 +147,7 @@ class Record:
     def cut(self, tick: int) -> bool:
         """Forget what lies at or before the tick; whether there was anything."""
         place = bisect_right(self.ticks, tick)
+        del self.held[: bisect_right(self.held, tick)]
         if place == 0:
             return False
         self.lost = self.ticks[place - 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from threading import Condition, RLock
 from typing import Any
@@ -11,7 +12,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.runtime.gate.cursors import START, Position, read_cursor, refuse_cursor, write_cursor
 from sluicegate.runtime.gate.events import Committed, Cursor
 from sluicegate.runtime.gate.files import TickFile
-from sluicegate.runtime.gate.records import Record
+from sluicegate.runtime.gate.records import OPEN, Record
 from sluicegate.runtime.gate.registry import Registry
 from sluicegate.runtime.gate.store import Store
 
@@ -29,6 +30,8 @@ class State:
         self.highest = 0
         self._most_bytes, self._most_ticks = most_bytes, most_ticks
         self._sizes: dict[int, int] = {}
+        self._unclean: dict[int, set[int]] = {}
+        """By tick, the handles that have ended and whose rows are in its file."""
         self._bytes = 0
         self._is_last_empty = False
         self.handles: dict[str, Record] = {}
@@ -77,6 +80,7 @@ class State:
     def add_record(self, number: int, handle: str) -> Record:
         old = self.handles.get(handle)
         if old is not None:
+            self.note_ended(old)
             del self.numbers[old.number]
         record = Record(number, handle, Condition(self.lock), told=self._tell)
         self.handles[handle] = self.numbers[number] = record
@@ -118,14 +122,37 @@ class State:
         for handle, rows in tick.index.items():
             # a number that no handle has any more, or was lost with its registration, is never given out again
             self.highest = max(self.highest, handle)
-            if handle in self.numbers:
-                self.numbers[handle].enter(number, rows.version)
-                self.numbers[handle].tell()
+            record = self.numbers.get(handle)
+            if record is None or record.state != OPEN:
+                self._unclean.setdefault(number, set()).add(handle)
+            if record is not None:
+                record.enter(number, rows.version)
+                record.tell()
 
     def add_bytes(self, tick: int, size: int) -> None:
         """A review of one of the tick's handles lies beside it."""
         self._sizes[tick] += size
         self._bytes += size
+
+    def note_ended(self, record: Record) -> None:
+        """Nobody will be handed its rows any more."""
+        for tick in record.held:
+            if tick in self._sizes:
+                self._unclean.setdefault(tick, set()).add(record.number)
+
+    def take_unclean(self, most: int) -> list[tuple[int, frozenset[int]]]:
+        """Ticks that hold rows of handles that have ended, and those handles' numbers; each is told once."""
+        ticks = list(islice(self._unclean, most))
+        return [(tick, frozenset(self._unclean.pop(tick))) for tick in ticks]
+
+    def replace_tick(self, made: TickFile, ended: frozenset[int]) -> None:
+        """It was written anew, without the rows of these."""
+        tick = made.committed.tick
+        self.store.remove_open(tick)
+        self._bytes += made.size - self._sizes[tick]
+        self._sizes[tick] = made.size
+        for number in ended:
+            self.store.remove_review(number, tick)
 
     def has_tick(self, tick: int) -> bool:
         return tick in self._sizes
@@ -165,4 +192,5 @@ class State:
 
     def _remove(self, tick: int) -> None:
         self._bytes -= self._sizes.pop(tick)
+        self._unclean.pop(tick, None)
         self.store.remove_tick(tick)

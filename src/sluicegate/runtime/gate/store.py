@@ -111,9 +111,13 @@ class Store:
             while len(self._open) > _KEPT_OPEN:
                 self._open.popitem(last=False)
 
-    def remove_tick(self, tick: int) -> None:
+    def remove_open(self, tick: int) -> None:
+        """What is known of its file is no longer so."""
         with self._guard:
             self._open.pop(tick, None)
+
+    def remove_tick(self, tick: int) -> None:
+        self.remove_open(tick)
         self.tick_path(tick).unlink(missing_ok=True)
 
     def remove_review(self, number: int, tick: int) -> None:

@@ -7,14 +7,15 @@ import time
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Request
 
 from sluicegate.language.print_catalog import catalog_statements
 from sluicegate.language.print_statements import print_statement
 from sluicegate.policy.catalog import Catalog
 from sluicegate.service.access import Caller, Need, OpenGateway, RequestId, Route
-from sluicegate.service.gateway import Changed, Gateway
+from sluicegate.service.gateway import Gateway
 from sluicegate.service.identity.principal import Principal
+from sluicegate.service.outcomes import Changed
 from sluicegate.service.presenting import show_literal
 from sluicegate.service.schemas import (
     CatalogAnswer,
@@ -67,6 +68,7 @@ def _show_change(made: Changed, caller: Principal, gateway: Gateway) -> ChangedA
 
 
 async def wait_version(
+    request: Request,
     caller: Caller,
     gateway: OpenGateway,
     wait_for: Annotated[int | None, Query(ge=0, le=2**62)] = None,
@@ -75,6 +77,8 @@ async def wait_version(
     """The version in force here; with `wait_for`, after it is, or the time is over."""
     until = time.monotonic() + min(timeout, gateway.settings.most_wait_seconds)
     while wait_for is not None and gateway.catalog.version < wait_for and time.monotonic() < until:
+        if request.app.state.delivery.hub.is_stopped or await request.is_disconnected():
+            break
         await asyncio.sleep(_POLL_SECONDS)
     return VersionAnswer(version=gateway.catalog.version)
 

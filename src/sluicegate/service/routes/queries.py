@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import Response
+from fastapi.concurrency import run_in_threadpool
 
 from sluicegate.rewrite.explain_json import explanation_json
 from sluicegate.service.access import Caller, Need, OpenGateway, RequestId, Route
@@ -33,11 +34,12 @@ def explain(
     return {**explanation_json(found), "version": gateway.engine.catalog.version}
 
 
-def register(
+async def register(
     asked: QueryAsked, caller: Caller, gateway: OpenGateway, request_id: RequestId, response: Response
 ) -> QueryAnswer:
     """Start a query: 201, or 200 where it runs already."""
-    found = gateway.register(caller, asked.query, request_id)
+    # only this may wait; what FastAPI does behind a plain function, it does in one more thread
+    found = await run_in_threadpool(gateway.register, caller, asked.query, request_id)
     response.status_code = 201 if found.created else 200
     response.headers["location"] = f"/v1/queries/{found.running.handle}"
     return _show(gateway, found.running.handle, caller)

@@ -18,6 +18,7 @@ CHANGES = "sluicegate_changes"
 EVENTS = "sluicegate_events"
 GATEWAYS = "sluicegate_gateways"
 MIGRATIONS = "sluicegate_migrations"
+PAUSED = "sluicegate_paused"
 
 Row = Sequence[Any]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sluicegate.service.identity.database import TABLES
 from sluicegate.service.store.database import (
     CHANGES,
     EVENTS,
     GATEWAYS,
     MIGRATIONS,
+    PAUSED,
     Database,
     Transaction,
     fail,
@@ -70,6 +72,15 @@ MIGRATIONS_IN_ORDER = (
         (
             f"CREATE TABLE {GATEWAYS} (id TEXT PRIMARY KEY, lease_until DOUBLE PRECISION NOT NULL,"
             " acknowledged BIGINT NOT NULL, behind_since DOUBLE PRECISION)",
+        ),
+    ),
+    Migration(
+        "accounts and paused streams",
+        (
+            # a gateway of before this step has made them itself
+            *TABLES,
+            f"CREATE TABLE IF NOT EXISTS {PAUSED} (stream TEXT PRIMARY KEY, by_user TEXT NOT NULL,"
+            " since BIGINT NOT NULL)",
         ),
     ),
 )
