@@ -1,0 +1,28 @@
+"""`python -m sluicegate.testing.load.light serve …`: as `sluicegate`, with a Java that lives for a minute.
+
+It is not worth compiling much for, neither whole stages of queries nor Java's own code.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from sluicegate.cli.main import main
+from sluicegate.runtime import session
+
+_JAVA = "spark.driver.extraJavaOptions"
+
+
+def make_light() -> None:
+    """Change what sessions of this process are made with."""
+    session._OWN = {
+        **session._OWN,
+        _JAVA: f"{session._OWN[_JAVA]} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",
+    }
+
+
+if __name__ == "__main__":
+    make_light()
+    sys.exit(main())
