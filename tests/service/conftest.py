@@ -12,6 +12,14 @@ import pytest
 
 SERVICES = Path(__file__).parents[2] / "scripts" / "services.sh"
 MAY_NOT_INSTALL = 3
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Servers that start and stop take their time."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
