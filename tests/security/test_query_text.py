@@ -58,9 +58,9 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses_soon(name: str) -> None:
     text, code = REFUSED[name]
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert code in [found for found, _ in underlined(text)]
-    assert time.perf_counter() - begin < SOON
+    assert time.process_time() - begin < SOON
 
 
 READ = {
@@ -78,9 +78,9 @@ READ = {
 
 @pytest.mark.parametrize("name", READ)
 def test_reads_what_is_only_long(name: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     read_query(READ[name], CATALOG)
-    assert time.perf_counter() - begin < SOON
+    assert time.process_time() - begin < SOON
 
 
 WORDS = """SELECT FROM WHERE GROUP BY HAVING UNION ALL JOIN ON AS AND OR NOT IN IS NULL BETWEEN LIKE CASE WHEN THEN ELSE

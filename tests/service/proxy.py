@@ -5,6 +5,7 @@ from __future__ import annotations
 import selectors
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -28,7 +29,9 @@ class Proxy:
         self.is_cut.set()
         for pair in self._pairs:
             for each in pair:
-                each.shutdown(socket.SHUT_RDWR)
+                # one end may just have closed it
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
 
     def mend(self) -> None:
         self._pairs.clear()
