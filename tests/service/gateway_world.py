@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,7 +168,9 @@ class World:
                 # a blocked read ends when the connection does
                 stream = answer.extensions["network_stream"].get_extra_info("socket")
                 if isinstance(stream, socket.socket):
-                    stream.shutdown(socket.SHUT_RDWR)
+                    # the gateway may have ended it already
+                    with suppress(OSError):
+                        stream.shutdown(socket.SHUT_RDWR)
                 thread.join(5)
 
 

@@ -52,11 +52,15 @@ def _draw_details(samples: Samples, out: Path) -> list[Path]:
 
 def _draw_parts(ax: Axes, series: Mapping[str, Sequence[float]]) -> None:
     """What part of the requests took no longer."""
+    from matplotlib.ticker import NullFormatter
+
     for (name, times), colour in zip(series.items(), _COLOURS, strict=False):
         ordered = sorted(times)
         parts = [(at + 1) / len(ordered) for at in range(len(ordered))]
         ax.step(ordered, parts, where="post", color=colour, label=name)
     ax.set_xscale("log")
+    # over less than a decade they would lie on each other
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_ylabel("part of the requests")
     ax.set_ylim(0, 1.02)
     ax.grid(alpha=0.3)
@@ -65,7 +69,9 @@ def _draw_parts(ax: Axes, series: Mapping[str, Sequence[float]]) -> None:
 
 def _draw_sequence(ax: Axes, series: Mapping[str, Sequence[float]]) -> None:
     for (name, times), colour in zip(series.items(), _COLOURS, strict=False):
-        ax.plot(range(1, len(times) + 1), times, ".", markersize=2, color=colour, label=name)
+        # as drawn shapes, thousands of dots would make a picture of megabytes
+        at = range(1, len(times) + 1)
+        ax.plot(at, times, ".", markersize=2, color=colour, label=name, rasterized=True)
     ax.axhline(10, color="#888888", linestyle="--", linewidth=0.8)
     ax.set_yscale("log")
     ax.set_ylabel("time, ms")

@@ -54,7 +54,7 @@ class Size:
 
 
 FULL = Size(1500, 1000, 100, 50, 60, 1500, RANKS, busy=60, beats=5, last_beats=3, rows=240, warm_up=5)
-QUICK = Size(4, 3, 3, 2, 1, 6, 2, busy=1, beats=0, last_beats=0, rows=240, warm_up=0)
+QUICK = Size(2, 2, 1, 1, 1, 4, 2, busy=1, beats=0, last_beats=0, rows=240, warm_up=0)
 
 
 def run(json: bool, out: Path | None, quick: bool, spark: Session | None = None) -> dict[str, object]:

@@ -187,22 +187,12 @@ def _works(taken: Sequence[Taken]) -> list[float]:
 
 
 def _judge(found: Found) -> list[Row]:
-    ratio = round(median(trips(found.fresh)) / median(trips(found.again)), 2)
-    decided = [
-        1000 * sum(each.stages.get(name, 0.0) for name in (DECISION, REWRITING)) for each in found.fresh
-    ]
-    under = round(sum(each < MOST_MS for each in decided) / len(decided), 4)
-    return [
-        {
-            "aim": "fresh / cached, round trip",
-            "at_least": LEAST_GAIN,
-            "found": ratio,
-            "met": ratio >= LEAST_GAIN,
-        },
-        {
-            "aim": "requests with decision and rewriting under 10 ms",
-            "at_least": 1.0,
-            "found": under,
-            "met": under >= 1.0,
-        },
-    ]
+    decided = [sum(each.stages.get(name, 0.0) for name in (DECISION, REWRITING)) for each in found.fresh]
+    under = round(sum(each * 1000 < MOST_MS for each in decided) / len(decided), 4)
+    gains = {
+        "fresh / cached, round trip": (trips(found.fresh), trips(found.again)),
+        "fresh / cached, less transport": (_works(found.fresh), _works(found.again)),
+    }
+    aims = [(name, LEAST_GAIN, round(median(one) / median(other), 2)) for name, (one, other) in gains.items()]
+    aims.append(("part of the requests with decision and rewriting under 10 ms together", 1.0, under))
+    return [{"aim": name, "at_least": least, "found": at, "met": at >= least} for name, least, at in aims]
