@@ -15,6 +15,7 @@ from unit.graph_random import GraphMaker, random_data
 BATCH = 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(8))
 def test_random_graphs(batch: int) -> None:
     with_rows = 0
