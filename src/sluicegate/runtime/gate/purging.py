@@ -19,7 +19,7 @@ def purge_ended(state: State, most: int) -> int:
 
 
 def _rewrite(state: State, tick: int, ended: frozenset[int]) -> None:
-    import pyarrow as pa
+    import numpy as np
 
     try:
         found = state.store.open_tick(tick)
@@ -31,13 +31,14 @@ def _rewrite(state: State, tick: int, ended: frozenset[int]) -> None:
         index: dict[int, Slice] = {}
         spans: list[tuple[int, int]] = []
         for at in range(len(found.parts)):
-            places: list[int] = []
+            places, count = [np.arange(0)], 0
             for number, rows in kept.items():
                 if rows.part == at:
-                    index[number] = replace(rows, start=len(places))
-                    places += range(rows.start, rows.start + rows.count)
-            # taken one by one: a slice would bring along the values beside it
-            spans.append(write_stream(file, found.read_part(at).take(pa.array(places, pa.int64()))))
+                    index[number] = replace(rows, start=count)
+                    places.append(np.arange(rows.start, rows.start + rows.count))
+                    count += rows.count
+            # taken row by row: a slice would bring along the values beside it
+            spans.append(write_stream(file, found.read_part(at).take(np.concatenate(places))))
         write_footer(file, found.committed, found.positions, index, spans)
         size = file.tell()
         with state.lock:
