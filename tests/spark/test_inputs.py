@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,3 +126,11 @@ def test_reasons_are_json(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text(next(iter(BAD)))
     (dead,) = _load(tmp_path / "s.jsonl").dead
     assert json.dumps([dead.stream, dead.line, dead.reason])
+
+
+@pytest.mark.parametrize("pieces", [[0, 2], [2, 0, 1], [0, 0, 2, 1], [0], []])
+def test_no_row_is_lost_behind_an_empty_piece(spark: Any, pieces: list[int]) -> None:
+    from sluicegate.runtime.frames import make_frame
+
+    tables = [pa.table({"a": pa.array(range(count), pa.int64())}) for count in [0, *pieces]]
+    assert len(make_frame(spark, pa.concat_tables(tables)).collect()) == sum(pieces)

@@ -74,7 +74,8 @@ def make_table(stream: Stream, rows: Iterable[Sequence[Value]], arrivals: Sequen
 
 
 def make_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    return spark.createDataFrame(table)
+    """The rows of a table; in one piece, since Spark takes an empty piece for the end and loses what follows it."""
+    return spark.createDataFrame(table.combine_chunks())
 
 
 def check_frame(source: Source, frame: DataFrame, ordered: bool) -> None:

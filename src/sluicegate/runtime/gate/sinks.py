@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sluicegate.runtime.frames import make_frame
 from sluicegate.runtime.gate.events import Cursor, Event, Gap, Rows
 from sluicegate.runtime.gate.files import create_private, make_private, sync_file, sync_folder
 
@@ -81,7 +82,7 @@ class SparkSink:
     def write(self, tick: int, table: pa.Table) -> None:
         if tick <= self._last:
             return
-        frame = self._spark.createDataFrame(table)
+        frame = make_frame(self._spark, table)
         frame.write.format(self._format).options(**self._options).mode("append").save(self._path)
         self._last = tick
         _write_note(self._note, str(tick))
