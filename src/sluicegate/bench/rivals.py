@@ -60,6 +60,16 @@ class Rivals:
             frame.withWatermark("ts", "1 second").createOrReplaceTempView(name.lower())
         return self._collect(self.spark.sql(self._by_hand()))
 
+    def stream_kept_by_hand(self) -> Path:
+        """The same, whose rows are on disk when it ends: what the engine's are too."""
+        for name, frame in self._streams().items():
+            frame.withWatermark("ts", "1 second").createOrReplaceTempView(name.lower())
+        folder = self._folder()
+        writer = self.spark.sql(self._by_hand()).writeStream.outputMode("append").format("parquet")
+        writer = writer.option("checkpointLocation", str(self._folder())).trigger(availableNow=True)
+        writer.start(str(folder)).awaitTermination()
+        return folder
+
     def stream_protected(self) -> list[pa.Table]:
         """The library's streaming frame, which follows its policy's values."""
         followed = self.allowed.follow(self.spark, self._streams())

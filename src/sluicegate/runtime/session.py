@@ -48,6 +48,10 @@ _OWN: Mapping[str, str] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # a batch of a log is small, and still worth a task for each core
     "spark.sql.files.openCostInBytes": "262144",
+    # groups are many here (windows by keys by queries): a small map before the large one is one more look-up that misses
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",
+    # a table of a few subscriptions or verdicts takes a page, however few there are
+    "spark.buffer.pageSize": "2m",
     # an expression as deep as the language allows has to be parsed and analysed: failing, it would fail for everybody
     "spark.sql.analyzer.maxIterations": "1000",
     "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods -Xss16m",
