@@ -22,6 +22,7 @@ from sluicegate.expr.labels import (
     merge_labels_sql,
 )
 from sluicegate.expr.nodes import Expr, Literal, Op, Polygon, Scalar, Value
+from sluicegate.expr.roles import COMMON_ROLES, common_roles, common_roles_sql
 from sluicegate.expr.spark_text import quote_spark_text
 from sluicegate.expr.types import (
     BIGINT,
@@ -427,6 +428,13 @@ INTERNAL: Mapping[str, Function] = {
         lambda types: STRING,
         label_names,
         lambda target, args, _: label_names_sql(target, args[0]),
+    ),
+    COMMON_ROLES: Function(
+        COMMON_ROLES,
+        "internal",
+        lambda types: BIGINT if types and all(each == BIGINT for each in types) else None,
+        common_roles,
+        lambda _, args, __: common_roles_sql(list(args)),
     ),
 }
 

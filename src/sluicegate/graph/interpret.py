@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import reduce
+from operator import and_, or_
+from typing import Any, TypeAlias
 
 from sluicegate.errors import InvariantError
 from sluicegate.expr.evaluate import EMPTY, Environment, evaluate, is_true
-from sluicegate.expr.nodes import Column, Value
+from sluicegate.expr.nodes import Column, Literal, Value
 from sluicegate.expr.values import conform
 from sluicegate.graph.interpret_aggregate import aggregate_rows
 from sluicegate.graph.interpret_join import join_rows
@@ -20,19 +22,24 @@ from sluicegate.graph.operators import (
     Node,
     Project,
     Select,
+    Shield,
     Source,
     Unfold,
     UnfoldCase,
     Union,
+    allowed_field,
+    roles_field,
     shown_field,
     walk,
 )
 from sluicegate.graph.rows import Row, result_rows
 from sluicegate.graph.shape import Shape, find_shapes
 
-__all__ = ["Data", "Row", "result_rows", "run"]
+__all__ = ["POLICY", "Data", "Row", "result_rows", "run"]
 
-Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Value]]]
+POLICY = "_policy"
+"""Under this name a tuple of a punctuated stream has, for whoever a shield asks for, the roles that may see each attribute."""
+Data: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,8 @@ def _run_node(node: Node, state: _Run) -> list[Row]:
     match node:
         case Source():
             return _read(node, state.data)
+        case Shield():
+            return _shield(node, inputs[0], state.data)
         case Select():
             return [row for row in inputs[0] if is_true(node.predicate, row.values, state.env)]
         case Project():
@@ -82,6 +91,33 @@ def _read(source: Source, data: Data) -> list[Row]:
         values = {column: conform(entry.get(column.name), column.of) for column in columns}
         rows.append(Row(values, _event_time(source, entry), (offset,)))
     return rows
+
+
+def _shield(node: Shield, rows: list[Row], data: Data) -> list[Row]:
+    """A tuple without what its policy allows names none: it does not pass (R13)."""
+    own = {each.name: each.column for each in node.input.fields}
+    asks = node.who.value if isinstance(node.who, Literal) else None
+    passed = []
+    for row in rows:
+        judged = data[node.input.stream][row.arrival[0]].get(POLICY)
+        masks = judged.get(asks) if isinstance(judged, Mapping) else None
+        if not isinstance(masks, Mapping):
+            continue
+        mask = _passing(node, masks)
+        if mask:
+            flags: dict[Column, Value] = {
+                allowed_field(own[name]).column: masks.get(name, 0) != 0 for name in node.told
+            }
+            flags[roles_field(node.input.alias).column] = mask
+            passed.append(Row({**row.values, **flags}, row.time, row.arrival))
+    return passed
+
+
+def _passing(node: Shield, masks: Mapping[str, int]) -> int:
+    """The roles under which the row passes; 0 for none."""
+    if node.needed:
+        return reduce(and_, (masks.get(name, 0) for name in node.needed))
+    return reduce(or_, (masks.get(name, 0) for name in node.told or masks), 0)
 
 
 def _event_time(source: Source, entry: Mapping[str, Value]) -> int | None:

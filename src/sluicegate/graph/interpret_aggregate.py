@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from sluicegate.expr.evaluate import Environment, evaluate
 from sluicegate.expr.nodes import Column, Value
+from sluicegate.expr.roles import common_roles
 from sluicegate.expr.values import LONG_MAX, LONG_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import WINDOW_END, WINDOW_START, AggCall, AggFunction, Aggregate
 from sluicegate.graph.rows import Row
@@ -153,4 +154,5 @@ _FUNCTIONS: dict[AggFunction, Callable[[list[Value]], Value]] = {
     AggFunction.AVG: _average,
     AggFunction.SUM: _sum,
     AggFunction.COUNT_IF: lambda values: sum(value is True for value in values),
+    AggFunction.COMMON_ROLES: lambda values: common_roles(*values),
 }

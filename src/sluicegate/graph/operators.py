@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sluicegate.errors import InvariantError
-from sluicegate.expr.nodes import Column, Expr, columns
-from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, Type
+from sluicegate.expr.nodes import Column, Expr, Literal, columns
+from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, Type
 from sluicegate.graph.windows import TimeWindow, Window
 
+NOBODY = Literal("", STRING)
+POLICY = "_policy"
+"""The column of a punctuated stream's table with the number of the tuple's policy class."""
 WINDOW_START = Column("#window", "start", TIMESTAMP)
 WINDOW_END = Column("#window", "end", TIMESTAMP)
 
@@ -38,6 +41,16 @@ class Field:
 
 def field_of(column: Column) -> Field:
     return Field(column.qualifier, column.name, column.of)
+
+
+def allowed_field(column: Column) -> Field:
+    """Whether the policy of a shielded row allows a column that is only told."""
+    return Field("#allowed:" + column.qualifier, column.name, BOOLEAN)
+
+
+def roles_field(name: str) -> Field:
+    """The roles of the principal that the policies behind a row allow, one bit each."""
+    return Field("#roles:" + name, "roles", BIGINT)
 
 
 def shown_field(column: Column) -> Field:
@@ -64,6 +77,12 @@ class AggFunction(Enum):
     LAST = "LAST"
     COUNT_IF = "COUNT_IF"
     """The rewriter's own (MIN GROUP): rows for which a boolean is true."""
+    COMMON_ROLES = "COMMON_ROLES"
+    """The rewriter's own (R15): the roles that the policies of all rows allow, a bit each."""
+
+
+INTERNAL_FUNCTIONS = frozenset({AggFunction.COUNT_IF, AggFunction.COMMON_ROLES})
+"""Those that no user and no grant can name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +146,65 @@ class Source(Node):
 
     def __post_init__(self) -> None:
         self._finish(Field(self.alias, name, type_) for name, type_ in self.attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class Shield(Node):
+    """The rows of a source that their own policies allow (R13–R15).
+
+    A row passes if one role of the principal is allowed all `needed` attributes; where none is needed, one of `told`, or
+    any at all. Output: the source's fields, a flag for each told attribute (`allowed_field`), the roles (`roles_field`).
+    """
+
+    input: Source
+    needed: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    who: Expr = NOBODY
+    """Whose query it is, as the policy layer writes it."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.input, Source):
+            raise InvariantError("a shield stands directly above its source")
+        named = (*self.needed, *self.told)
+        missing = sorted(set(named) - {name for name, _ in self.input.attributes})
+        if missing or len(set(named)) != len(named):
+            raise InvariantError(f"a shield names {missing or list(named)} of `{self.input.stream}`")
+        own = {each.name: each.column for each in self.input.fields}
+        flags = (allowed_field(own[name]) for name in self.told)
+        self._finish((*self.input.fields, *flags, roles_field(self.input.alias)))
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class RaisedShield(Node):
+    """A shield that an engine moved up: the class of a tuple has come along as a column of the shield's source.
+
+    No authorized plan has it; `runtime.network.placement` puts it there. Output: the input's fields and what the shield adds.
+    """
+
+    input: Node
+    shield: Shield
+
+    def __post_init__(self) -> None:
+        _check(self, self.carried, self.input)
+        added = self.shield.fields[len(self.shield.input.fields) :]
+        self._finish((*self.input.fields, *added))
+
+    @property
+    def policy(self) -> Column:
+        return Column(self.shield.input.alias, POLICY, BIGINT)
+
+    @property
+    def carried(self) -> tuple[Column, ...]:
+        """What the judging reads: the source's own columns, as they were."""
+        return (*(each.column for each in self.shield.input.fields), self.policy)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +353,7 @@ class Unfold(Node):
 def result_type(function: AggFunction, arg: Type | None) -> Type:
     """The type of an aggregate: counts and integer sums are BIGINT, averages DOUBLE."""
     match function:
-        case AggFunction.COUNT | AggFunction.COUNT_DISTINCT | AggFunction.COUNT_IF:
+        case AggFunction.COUNT | AggFunction.COUNT_DISTINCT | AggFunction.COUNT_IF | AggFunction.COMMON_ROLES:
             return BIGINT
         case AggFunction.AVG:
             return DOUBLE
@@ -303,3 +381,9 @@ def walk(root: Node) -> Iterator[Node]:
 
 def sources(root: Node) -> tuple[Source, ...]:
     return tuple(node for node in walk(root) if isinstance(node, Source))
+
+
+def shields(root: Node) -> tuple[Shield, ...]:
+    """All of a graph, wherever they stand."""
+    found = (node.shield if isinstance(node, RaisedShield) else node for node in walk(root))
+    return tuple(node for node in found if isinstance(node, Shield))

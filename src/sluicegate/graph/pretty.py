@@ -20,7 +20,9 @@ from sluicegate.graph.operators import (
     Join,
     Node,
     Project,
+    RaisedShield,
     Select,
+    Shield,
     Source,
     Unfold,
     UnfoldCase,
@@ -75,6 +77,10 @@ def describe(node: Node, *, hidden: bool = False) -> list[str]:
         case Source():
             alias = f" as {node.alias}" if node.alias != node.stream else ""
             return [f"{node.stream}{alias}{'' if node.event_time else ' (table)'}"]
+        case Shield():
+            return [_shield(node)]
+        case RaisedShield():
+            return [f"of {node.shield.input.alias}: {_shield(node.shield)}"]
         case Select():
             return [f"σ {to_text(node.predicate)}"]
         case Project():
@@ -89,6 +95,12 @@ def describe(node: Node, *, hidden: bool = False) -> list[str]:
             return ["show each row as its grants allow:", *(_case(case) for case in node.cases)]
         case _:
             raise TypeError(f"unknown operator {type(node).__name__}")
+
+
+def _shield(node: Shield) -> str:
+    needed = f" needs {', '.join(node.needed)}" if node.needed else ""
+    told = f"{';' if needed else ''} leaves out where hidden {', '.join(node.told)}" if node.told else ""
+    return f"shield: the policy that each tuple names{':' if needed or told else ''}{needed}{told}"
 
 
 def _names(columns: list[Column], hidden: bool) -> str:

@@ -12,7 +12,9 @@ from sluicegate.graph.operators import (
     Join,
     Node,
     Project,
+    RaisedShield,
     Select,
+    Shield,
     Source,
     Unfold,
     Union,
@@ -43,7 +45,7 @@ def _shape(node: Node, shapes: Mapping[int, Shape]) -> Shape:
     match node:
         case Source():
             return Shape(node.event_time is not None, True, True)
-        case Select() | Project() | Unfold():
+        case Shield() | RaisedShield() | Select() | Project() | Unfold():
             return below[0]
         case Aggregate():
             _check_aggregate(node, below[0])

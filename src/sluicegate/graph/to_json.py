@@ -2,7 +2,8 @@
 
 `{"root": id, "nodes": [...]}`, inputs before what they feed. A node has `id`, `kind`, its own parameters, `inputs`
 (ids), `text` (as `pretty` describes it), `policy` and `grants` (whether and by which grants it was put there) and
-`fields`; reading ignores `text`, `policy` and `fields`, which follow from the rest.
+`fields`; reading ignores `text`, `policy` and `fields`, which follow from the rest. For whom a shield judges is not
+written: one that was read lets nothing through.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from sluicegate.graph.operators import (
     Node,
     Project,
     Select,
+    Shield,
     Source,
     Unfold,
     UnfoldCase,
@@ -64,7 +66,7 @@ def _node_json(node: Node, ids: dict[int, int]) -> dict[str, Any]:
         **_parameters(node),
         "inputs": [ids[id(below)] for below in node.inputs],
         "text": describe(node),
-        "policy": bool(grants) or isinstance(node, Unfold),
+        "policy": bool(grants) or isinstance(node, Unfold | Shield),
         "grants": grants,
         "fields": [column_json(each.column) for each in node.fields],
     }
@@ -90,6 +92,8 @@ def _parameters(node: Node) -> dict[str, Any]:
                 "attributes": attributes,
                 "event_time": node.event_time,
             }
+        case Shield():
+            return {"needed": list(node.needed), "told": list(node.told)}
         case Select():
             return {"predicate": expr_json(node.predicate)}
         case Project():
@@ -197,6 +201,17 @@ def _read_source(entry: dict[str, Any], inputs: list[Node]) -> Node:
     )
 
 
+def _read_shield(entry: dict[str, Any], inputs: list[Node]) -> Node:
+    (below,) = inputs
+    if not isinstance(below, Source):
+        raise GraphFormatError("a shield stands directly above its source")
+    return Shield(below, _read_names(entry, "needed"), _read_names(entry, "told"))
+
+
+def _read_names(entry: dict[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(text_of(each, key) for each in list_of(entry.get(key), key))
+
+
 def _read_select(entry: dict[str, Any], inputs: list[Node]) -> Node:
     (below,) = inputs
     return Select(below, expr_from_json(entry.get("predicate")), _read_grants(entry))
@@ -239,6 +254,7 @@ def _read_unfold(entry: dict[str, Any], inputs: list[Node]) -> Node:
 
 _READERS: dict[str, Callable[[dict[str, Any], list[Node]], Node]] = {
     "source": _read_source,
+    "shield": _read_shield,
     "select": _read_select,
     "project": _read_project,
     "aggregate": _read_aggregate,
@@ -289,7 +305,7 @@ def _read_window(value: Any) -> Window | None:
 
 
 def _read_grants(entry: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(text_of(each, "grants") for each in list_of(entry.get("grants"), "grants"))
+    return _read_names(entry, "grants")
 
 
 def _read_case(value: Any) -> UnfoldCase:

@@ -48,7 +48,7 @@ from sluicegate.language.statements import (
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.delegation import orphans
 from sluicegate.policy.model import Fact, Grant
-from sluicegate.policy.punctuation import ServerPunctuation
+from sluicegate.policy.punctuation import Anything, ServerPunctuation
 from sluicegate.source import Span
 
 __all__ = ["apply", "find_warnings", "fold_together", "order_statements", "plan_drop"]
@@ -256,7 +256,7 @@ class _Folder:
     def _create_punctuation(self, statement: CreateSP) -> None:
         check_new("punctuation", statement.name, self.state.punctuations)
         stream = find("stream", statement.stream, self.state.streams)
-        if stream.punctuated_by is None:
+        if not stream.carries_policies:
             help_ = f"ALTER STREAM {stream.name} PUNCTUATED BY attribute makes it one"
             fail(
                 "not-punctuated",
@@ -264,6 +264,9 @@ class _Folder:
                 statement.stream.span,
                 help_,
             )
+        if stream.stated and statement.ddp.tuples != Anything():
+            message = f"the policies of `{stream.name}` are for all its tuples (ON RESULT)"
+            fail("on-result", message, statement.span, "write TUPLES:ALL")
         self.state.punctuations[statement.name.text] = ServerPunctuation(
             statement.name.text,
             statement.stream.text,

@@ -20,7 +20,7 @@ from sluicegate.expr.nodes import (
     walk,
 )
 from sluicegate.expr.types import BOOLEAN, NUMERIC, Kind
-from sluicegate.graph.operators import AggFunction
+from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggFunction
 from sluicegate.language import syntax
 from sluicegate.language.expressions import read_expression, resolve_expression
 from sluicegate.language.fold_state import State, check_distinct, check_name, fail, find
@@ -188,7 +188,7 @@ def _check_function(right: AggRight, name: AttributeName) -> None:
     if (numeric_only and of not in NUMERIC) or (ordered_only and of == BOOLEAN):
         message = f"{right.function.value} is not defined for `{name}`, which is {of}"
         fail("type-mismatch", message, name.name.span)
-    if right.function is AggFunction.COUNT_IF:
+    if right.function in INTERNAL_FUNCTIONS:
         fail("unknown-function", f"{right.function.value} cannot be granted", name.name.span)
 
 

@@ -9,7 +9,7 @@ from sluicegate.expr.types import TIMESTAMP, Type
 from sluicegate.language.drops import mentions
 from sluicegate.language.fold_grants import close_grant, uses_attribute
 from sluicegate.language.fold_state import State, check_distinct, check_name, check_new, fail, find
-from sluicegate.language.named_results import describe_result
+from sluicegate.language.named_results import check_level, read_result
 from sluicegate.language.statements import (
     AddAttribute,
     AlterStream,
@@ -30,8 +30,17 @@ def create_stream(state: State, statement: CreateStream) -> None:
     options = statement.options
     if statement.query is not None:
         chosen = options.event_time.text if options.event_time else None
-        attributes, event_time = describe_result(state.snapshot(), statement.query, chosen)
-        stream = replace(stream, attributes=attributes, event_time=event_time, query=statement.query.text)
+        found = read_result(state.snapshot(), statement.query, chosen, stream.name)
+        check_level(state.snapshot(), statement.query)
+        stream = Stream(
+            stream.name,
+            found.attributes,
+            found.event_time,
+            # who states the policies decides by them (R14)
+            governed_by_provider=bool(found.stated),
+            query=statement.query.text,
+            stated=found.stated,
+        )
         if state.author is not None and options.owner is None:
             options = replace(options, owner=Name(state.author))
     else:
@@ -45,6 +54,8 @@ def alter_stream(state: State, statement: AlterStream) -> None:
     stream = find("stream", statement.name, state.streams)
     match statement.action:
         case StreamOptions() as options:
+            if options.event_time is not None:
+                _refuse_result(stream, statement)
             changed = _with_options(state, stream, options)
         case AddAttribute(attribute):
             _refuse_result(stream, statement)
@@ -105,12 +116,19 @@ def _check_stream(stream: Stream, span: Span | None) -> None:
         fail("table-option", "a table has no watermark", span, "write TIMESTAMP BY attribute")
     if stream.punctuated_by is not None and stream.event_time is None:
         fail("table-option", "a table has no punctuations", span, "write TIMESTAMP BY attribute")
-    if stream.punctuated_by is None and (stream.order_any or stream.governed_by_provider):
+    if stream.query is not None and (stream.punctuated_by is not None or stream.order_any):
+        message = "a named result has the policies that ON RESULT states, for all its tuples"
+        fail("named-result", message, span, "leave PUNCTUATED BY and ORDER ANY out")
+    if not stream.carries_policies and (stream.order_any or stream.governed_by_provider):
         fail("not-punctuated", "ORDER ANY and GOVERNED BY PROVIDER belong to PUNCTUATED BY", span)
     if stream.options and stream.format is None:
         fail("options-without-format", "OPTIONS belong to FROM", span, "write FROM format OPTIONS (…)")
     if stream.query is not None and stream.format is not None:
         fail("named-result", "a named result has no FROM: its tuples come from its query", span)
+    if stream.query is not None and stream.watermark:
+        fail(
+            "named-result", "a named result has no WATERMARK: it waits as the streams do that it reads", span
+        )
 
 
 def _add_attribute(stream: Stream, attribute: AttributeDef) -> Stream:
@@ -146,11 +164,11 @@ def _check_results(state: State, before: Stream, span: Span | None) -> None:
         if stream.query is None or not mentions(stream.query, before.name):
             continue
         try:
-            attributes, _ = describe_result(state.snapshot(), QueryText(stream.query), stream.event_time)
+            found = read_result(state.snapshot(), QueryText(stream.query), stream.event_time, stream.name)
         except DiagnosticError as error:
             state.streams[before.name] = before
             message = f"the named result `{stream.name}` reads it: {error.diagnostics[0].message}"
             fail("in-use", message, span, f"DROP STREAM {stream.name} first")
-        if attributes != stream.attributes:
+        if found.attributes != stream.attributes:
             state.streams[before.name] = before
             fail("in-use", f"the attributes of the named result `{stream.name}` would change", span)

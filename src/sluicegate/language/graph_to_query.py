@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from sluicegate.expr.nodes import And, Call, Column, Expr, FactRef, Literal, SelfRef, columns
 from sluicegate.expr.rebuild import map_children
 from sluicegate.graph.operators import (
+    INTERNAL_FUNCTIONS,
     AggCall,
     AggFunction,
     Aggregate,
@@ -146,8 +147,8 @@ def _write_aggregate(node: Aggregate, having: Sequence[Expr]) -> tuple[SelectQue
 
 
 def _write_call(call: AggCall, names: Names) -> FuncCall:
-    if call.function is AggFunction.COUNT_IF:
-        raise TypeError("COUNT_IF is the rewriter's and has no text")
+    if call.function in INTERNAL_FUNCTIONS:
+        raise TypeError(f"{call.function.value} is the rewriter's and has no text")
     distinct = call.function is AggFunction.COUNT_DISTINCT
     name = "COUNT" if distinct else call.function.value
     if call.arg is None:

@@ -80,7 +80,7 @@ def _write_stream(stream: Stream) -> CreateStream:
         stream.options,
         _name(stream.punctuated_by),
         stream.order_any,
-        stream.governed_by_provider,
+        stream.governed_by_provider and not stream.stated,
     )
     if stream.query is not None:
         return CreateStream(Name(stream.name), (), options, QueryText(stream.query))

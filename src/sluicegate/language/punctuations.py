@@ -101,6 +101,8 @@ def _parse_assignments(cursor: Cursor, name: Name | None, *, query_level: bool) 
     made = _Assignments()
     while True:
         _parse_assignment(cursor, name, made)
+        if cursor.at(",") and cursor.peek().key == "INSERT":
+            break
         # figure 8b leaves a comma out: the next key is enough
         if not cursor.accept(",") and not _at_key(cursor):
             break

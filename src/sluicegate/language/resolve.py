@@ -57,6 +57,11 @@ class ResolvedQuery:
     start: StartAt = Start.LATEST
     on_result: tuple[Hashable, ...] = ()
 
+    @property
+    def delegating(self) -> bool:
+        """Whether its rows are to be passed on: only what the asker holds the grant option on comes back (R15)."""
+        return bool(self.on_result)
+
 
 def read_query(source: str | SourceText, catalog: Catalog) -> ResolvedQuery:
     """Parse and resolve; raises every diagnostic found."""

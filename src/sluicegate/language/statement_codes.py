@@ -62,6 +62,8 @@ STATEMENT_CODES: dict[str, str] = {
     "replace": "OR REPLACE of what cannot be replaced",
     "reserved-name": "a name that is reserved",
     "result-event-time": "a named result that does not show an event time",
+    "on-result": "an ON RESULT states what it cannot: for another stream, a query, some tuples or an unknown attribute",
+    "result-start": "a named result whose query says where to start",
     "result-type": "a named result with an attribute of a type that streams cannot hold",
     "role-cycle": "roles that inherit in a circle",
     "set-too-large": "a set with too many elements",

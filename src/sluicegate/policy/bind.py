@@ -44,6 +44,8 @@ class Binder:
 
     catalog: Catalog
     user: User
+    delegating: bool = False
+    """It asks for what it may pass on to others (`ON RESULT`, R15)."""
 
     def bind(self, expr: Expr) -> Expr:
         """With the profile put in; what it lacks, or has of a type that does not fit, is NULL (R7).

@@ -11,7 +11,8 @@ from functools import cached_property
 
 from sluicegate.expr.nodes import Scalar
 from sluicegate.expr.types import UNKNOWN, Type
-from sluicegate.policy.model import Fact, Grant, Role, Stream, User
+from sluicegate.policy.governed import provider_grant
+from sluicegate.policy.model import Fact, Grant, Privilege, Role, Stream, User
 from sluicegate.policy.punctuation import ServerPunctuation
 
 FactKey = tuple[str, tuple[Scalar, ...]]
@@ -87,16 +88,35 @@ class Catalog:
     def grants_on(self, user: str, streams: tuple[str, ...]) -> tuple[Grant, ...]:
         """Those that name exactly these streams (a multiset), by name."""
         wanted = tuple(sorted(streams))
-        return _sorted(self._index(subject).get(wanted, ()) for subject in self._subjects(user))
+        found = _sorted(self._index(subject).get(wanted, ()) for subject in self._subjects(user))
+        return self._governed(user, wanted, found)
 
     def grants_naming(self, user: str, stream: str) -> tuple[Grant, ...]:
         """Those that name this stream, alone or beside others, by name."""
-        return _sorted(
+        found = _sorted(
             grants
             for subject in self._subjects(user)
             for names, grants in self._index(subject).items()
             if stream in names
         )
+        return self._governed(user, (stream,), found)
+
+    def _governed(self, user: str, streams: tuple[str, ...], grants: tuple[Grant, ...]) -> tuple[Grant, ...]:
+        """Where tuples' policies alone decide (R14), what grants say of reading is nothing, and everybody may ask."""
+        kept = tuple(each for each in grants if self._counts(each)) if self.governed else grants
+        only = self.governed.get(streams[0]) if len(streams) == 1 else None
+        known = self.users.get(user)
+        if only is None or known is None or known.disabled:
+            return kept
+        return (*kept, provider_grant(only, user))
+
+    def _counts(self, grant: Grant) -> bool:
+        return grant.privilege is Privilege.APPEND or self.governed.keys().isdisjoint(grant.stream_names)
+
+    @cached_property
+    def governed(self) -> Mapping[str, Stream]:
+        """The streams that are `GOVERNED BY PROVIDER`, by name."""
+        return {name: each for name, each in self.streams.items() if each.governed_by_provider}
 
     def _subjects(self, user: str) -> list[_SubjectKey]:
         """Whom grants may name to reach the user; nobody for one who is unknown or disabled."""

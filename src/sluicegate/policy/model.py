@@ -8,6 +8,7 @@ from enum import Enum
 from sluicegate.expr.nodes import TRUE, Column, Expr, Literal, Scalar
 from sluicegate.expr.types import Type
 from sluicegate.graph.operators import AggFunction
+from sluicegate.policy.elements import Punctuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,13 @@ class Stream:
     governed_by_provider: bool = False
     query: str | None = None
     """The text of the query whose named result this is (`CREATE STREAM … AS`)."""
+    stated: tuple[Punctuation, ...] = ()
+    """What its `ON RESULT` states, of all tuples (R15)."""
+
+    @property
+    def carries_policies(self) -> bool:
+        """Whether its tuples are shown only as policies of their own allow."""
+        return self.punctuated_by is not None or bool(self.stated)
 
     def type_of(self, attribute: str) -> Type | None:
         return dict(self.attributes).get(attribute)
