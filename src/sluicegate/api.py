@@ -7,7 +7,7 @@ gate.authorize("paul", "SELECT SID FROM Health").translate("duckdb")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -22,13 +22,21 @@ from sluicegate.language.load import read_sources
 from sluicegate.language.query_syntax import Start, StartAt
 from sluicegate.language.resolve import ResolvedQuery, read_query
 from sluicegate.language.scope import suggest, unknown_stream
-from sluicegate.language.statements import CreateGrant, CreateRole, CreateStream, CreateUser, Statement
+from sluicegate.language.statements import (
+    CreateGrant,
+    CreateRole,
+    CreateSP,
+    CreateStream,
+    CreateUser,
+    Statement,
+)
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.environment import environment
 from sluicegate.policy.model import Stream, User
 from sluicegate.rewrite.explain import Explanation, explain
 from sluicegate.rewrite.graphs import DEFAULT_LIMIT
 from sluicegate.rewrite.lint import lint
+from sluicegate.rewrite.named_results import Results
 from sluicegate.rewrite.notices import Decision, Notice, judge
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.who import Entry, who
@@ -52,7 +60,13 @@ API_CODES = {
     "unknown-target": "there is no such target",
 }
 
-_KINDS = {CreateStream: "stream", CreateRole: "role", CreateUser: "user", CreateGrant: "grant"}
+_KINDS = {
+    CreateStream: "stream",
+    CreateRole: "role",
+    CreateUser: "user",
+    CreateGrant: "grant",
+    CreateSP: "punctuation",
+}
 
 
 class Denied(SluicegateError):  # noqa: N818 — a decision, not an error
@@ -74,10 +88,15 @@ class Authorized:
     notices: tuple[Notice, ...]
     environment: Environment
     """The values that the plan's policies name: run it with these, and do not show them to the user (R9)."""
-    streams: Mapping[str, Stream]
+    catalog: Catalog
+    """The version of the catalog that decided."""
     start: StartAt
     query: str | SourceText = ""
     """What was asked, so that it can be asked again under another version of the catalog."""
+
+    @property
+    def streams(self) -> Mapping[str, Stream]:
+        return self.catalog.streams
 
     def translate(self, target: str) -> str:
         """The authorized query as text of another engine, profile and facts put in; abilities are checked first."""
@@ -113,7 +132,7 @@ class Authorized:
         if inputs is None or any(frame.isStreaming for name, frame in inputs.items() if name in read):
             return self.follow(spark, inputs).frame
         self.check_start()
-        return authorized_frame(spark, plan, inputs, self.environment, self.streams)
+        return authorized_frame(spark, plan, inputs, self.environment, self.catalog)
 
     def follow(self, spark: Session, inputs: Mapping[str, Frame] | None = None) -> Followed:
         """The authorized query as a streaming frame, and the means to put later versions of the catalog in force for it.
@@ -201,21 +220,24 @@ class Gate:
     def explain(self, user: str, query: str | SourceText, graphs: int = DEFAULT_LIMIT) -> Explanation:
         """The decision and all reasons for it, with at most so many of the authorized graphs."""
         asked = self.read(query)
-        found = explain(self.catalog, user, asked.root, asked.united, graphs)
+        found = explain(self.catalog, user, asked.root, asked.united, graphs, asked.delegating)
         return replace(found, notices=self._name_stranger(user, found.decision, found.notices))
 
     def authorize(self, user: str, query: str | SourceText) -> Authorized:
         """What the user may have; raises `Denied` where no grant applies."""
         asked = self.read(query)
-        draft = rewrite(self.catalog, self.catalog.users.get(user) or User(user), asked.root, asked.united)
+        results = Results(self.catalog, delegating=asked.delegating)
+        known = self.catalog.users.get(user) or User(user)
+        seated = results.seat(self.catalog, user, asked.root)
+        draft = rewrite(seated, known, asked.root, asked.united, asked.delegating)
         judged = judge(draft)
-        notices = self._name_stranger(user, judged.decision, judged.notices)
+        told = (*results.tell_ended(asked.root), *judged.notices)
+        notices = self._name_stranger(user, judged.decision, told)
         if judged.decision is Decision.DENY:
             raise Denied(user, notices)
         env = environment(self.catalog, user)
-        return Authorized(
-            user, judged.decision, draft.plan, notices, env, self.catalog.streams, asked.start, query
-        )
+        plan = None if draft.plan is None else results.inline(draft.plan)
+        return Authorized(user, judged.decision, plan, notices, env, self.catalog, asked.start, query)
 
     def run(
         self,
@@ -240,8 +262,9 @@ class Gate:
         ]
         if unknown:
             raise DiagnosticError(unknown)
+        check_given_streams(self.catalog, inputs)
         paths = {name: Path(path) for name, path in inputs.items()}
-        return run_inputs(asked.plan, paths, asked.environment, asked.streams, spark)
+        return run_inputs(asked.plan, paths, asked.environment, self.catalog, spark)
 
     def who(self, stream: str, attribute: str | None = None) -> list[Entry]:
         """Who can see the stream, or one attribute of it, and by which grants; for owners and administrators."""
@@ -285,6 +308,17 @@ def check(path: str | PathLike[str]) -> list[Diagnostic]:
         return sorted(error.diagnostics, key=_order)
 
 
+def check_given_streams(catalog: Catalog, names: Iterable[str]) -> None:
+    """Refuse input for a named result, whose tuples are its query's."""
+    for name in names:
+        if catalog.streams[name].query is not None:
+            message, help_ = (
+                f"`{name}` is the result of a query",
+                "give the input of the streams that it reads",
+            )
+            raise _diagnose("input-stream", message, help_)
+
+
 def _diagnose(code: str, message: str, help_: str | None = None) -> DiagnosticError:
     return DiagnosticError([Diagnostic(code, message, help=help_)])
 
@@ -292,7 +326,7 @@ def _diagnose(code: str, message: str, help_: str | None = None) -> DiagnosticEr
 def _find_spans(statements: Sequence[Statement]) -> dict[tuple[str, str], Span]:
     spans: dict[tuple[str, str], Span] = {}
     for each in statements:
-        if isinstance(each, CreateStream | CreateRole | CreateUser | CreateGrant):
+        if isinstance(each, CreateStream | CreateRole | CreateUser | CreateGrant | CreateSP):
             span = each.name.span or each.span
             if span is not None:
                 spans[_KINDS[type(each)], each.name.text] = span

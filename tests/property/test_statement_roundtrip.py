@@ -20,7 +20,7 @@ from sluicegate.expr.types import (
     set_of,
 )
 from sluicegate.expr.values import DAY, TIMESTAMP_MAX, TIMESTAMP_MIN
-from sluicegate.graph.operators import AggFunction
+from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggFunction
 from sluicegate.language import statements as s
 from sluicegate.language.parse_statements import parse_statement, parse_statements
 from sluicegate.language.print_literals import KEYWORDS
@@ -110,7 +110,7 @@ options = st.builds(
     st.booleans(),
 )
 
-functions = st.sampled_from([each for each in AggFunction if each is not AggFunction.COUNT_IF])
+functions = st.sampled_from([each for each in AggFunction if each not in INTERNAL_FUNCTIONS])
 rights = st.one_of(
     st.just(s.ReadRight(s.AllAttributes())),
     st.lists(attributes, min_size=1, max_size=3, unique=True).map(lambda found: s.ReadRight(tuple(found))),

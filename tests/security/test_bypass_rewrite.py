@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from sluicegate.api import Gate
 from sluicegate.errors import DiagnosticError, InvariantError
 from sluicegate.expr.evaluate import evaluate
 from sluicegate.expr.nodes import TRUE, Column, Expr, Value
@@ -591,3 +592,19 @@ def test_the_solver_takes_no_unknown_for_a_premise() -> None:
     hidden = Opaque(Column("S", "x", INT))
     with pytest.raises(TypeError):
         implies(hidden, Column("S", "flag", BOOLEAN))
+
+
+def test_results_that_double_with_each_level_are_refused_soon() -> None:
+    """A query is bounded with all that it rests on, before any of it is put together."""
+    text = "CREATE STREAM S (ts TIMESTAMP, id INT) TIMESTAMP BY ts; CREATE USER u; CREATE GRANT g READ (*) ON S TO USER u;"
+    for level in range(14):
+        below = f"R{level - 1}" if level else "S"
+        join = f"{below} AS a [RANGE 1 HOUR] JOIN {below} AS b [RANGE 1 HOUR] ON a.id = b.id"
+        text += f"CREATE STREAM R{level} OWNER u AS SELECT a.id AS id FROM {join};"
+    gate = Gate(read_catalog(text))
+    start = time.process_time()
+    with pytest.raises(DiagnosticError) as caught:
+        gate.authorize("u", "SELECT id FROM R13")
+    assert caught.value.diagnostics[0].code == "too-many-operators"
+    assert time.process_time() - start < 20
+    assert gate.authorize("u", "SELECT id FROM R1").plan is not None

@@ -52,7 +52,7 @@ POOLS: dict[Type, tuple[Value, ...]] = {
     TIMESTAMP: (-3, 0, 5, 9, 10),
     BOOLEAN: (True, False, None),
 }
-FUNCTIONS = tuple(AggFunction)
+FUNCTIONS = tuple(each for each in AggFunction if each is not AggFunction.COMMON_ROLES)
 
 
 class GraphMaker:

@@ -252,3 +252,41 @@ def test_demo_shows_three_answers(capsys: Capture) -> None:
     assert "◂ own_platoon" in text[paul:cole]
     assert "52.5     2026-01-01T11:00:00  2026-01-01T12:00:00\n" in text[cole:olga]
     assert "52.5     2026-01-01T11:00:00  2026-01-01T12:00:00  whole_avg" in text[olga:]
+
+
+def test_explain_tells_an_owner_which_punctuations_hide_what(capsys: Capture) -> None:
+    folder = EXAMPLES / "hospital"
+    asked = (
+        "SELECT Beats_per_min FROM HomeMonitor",
+        "--input",
+        f"HomeMonitor={folder / 'homemonitor.jsonl'}",
+    )
+    found = read(capsys, "explain", str(folder), "--as", "acme", *asked)
+    (policies,) = found["policies"]
+    assert policies == {
+        "stream": "HomeMonitor",
+        "shown": 0,
+        "denied": {},
+        "hidden": [
+            {"why": "role", "by": "+frbac:FamilyDoctor", "tuples": 1},
+            {"why": "sign", "by": "-frbac:Insurer", "tuples": 4},
+        ],
+        "left_out": [],
+    }
+    assert "policies" not in read(capsys, "explain", str(folder), "--as", "acme", asked[0])
+    text = say(
+        capsys, "explain", str(folder), "--as", "dora", "SELECT Patient_id FROM HeartRate",
+        "--input", f"HeartRate={folder / 'heartrate.jsonl'}",
+    )  # fmt: skip
+    assert "       1  shown to nobody: no-policy\n       2  hidden (role) by +frbac:Cardiologist\n" in text
+
+
+def test_who_reads_what_a_result_states(capsys: Capture) -> None:
+    found = read(capsys, "who", str(EXAMPLES / "hospital"), "Consult")["entries"]
+    assert [(each["principal"], each["kind"], each["attributes"]) for each in found] == [
+        ("chen", "stated", ["Beats_per_min", "Patient_id", "ts"])
+    ]
+    through = read(capsys, "who", str(EXAMPLES / "hospital"), "HeartRate.Beats_per_min")["entries"]
+    assert [(each["principal"], each["through"]) for each in through if each["kind"] == "stated"] == [
+        ("chen", "Consult")
+    ]

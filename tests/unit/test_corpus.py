@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.testing.corpus import CorpusError, compare_rows, load_corpus
+from sluicegate.testing.run_case import judge_case
 
 ROOT = Path(__file__).parents[2]
 
@@ -122,3 +123,59 @@ def test_the_whole_corpus_loads() -> None:
     folders = [ROOT / "tests" / "corpus", *sorted((ROOT / "examples").iterdir())]
     cases = [case for folder in folders for file in load_corpus(folder) for case in file.cases]
     assert len(cases) > 300
+
+
+PUNCTUATED = """
+name: punctuated
+catalog: |
+  CREATE STREAM S (ts TIMESTAMP, id INT) TIMESTAMP BY ts PUNCTUATED BY id;
+  CREATE ROLE D;
+input:
+  S:
+  - _sp: {ddp: {tuples: 1}, srp: [D], ts: 2026-01-01T00:00:00, sn: 1}
+    _partition: 2
+  - _sp: {ddp: {tuples: 1}, srp: [E], ts: "2026-01-01T00:00:00", sn: 1}
+  - {ts: "2026-01-01T00:00:00", id: 1, _sp_ts: "2026-01-01T00:00:00", _sp_count: 1, _sender: d}
+cases:
+- name: first
+  user: u
+  query: SELECT id FROM S
+"""
+
+
+def test_elements_of_a_punctuated_stream(tmp_path: Path) -> None:
+    (case,) = load_corpus(write(tmp_path, PUNCTUATED))[0].cases
+    catalog = case.load_catalog()
+    first, second = case.typed_input(catalog)["S"]
+    assert (first["_sp"].ts, first["_sp"].sender, first["_partition"]) == (1_767_225_600_000_000, "", 2)
+    named = {"_sp_ts": 1_767_225_600_000_000, "_sp_count": 1, "_sender": "d", "_partition": 0}
+    assert second == {"ts": 1_767_225_600_000_000, "id": 1} | named
+    assert case.refused_input(catalog) == ("sp-unknown-subject",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("    _partition: 2", "    _partition: two", "input.S[0]._partition: `two` is not a number"),
+        ("    _partition: 2", "    id: 2", "input.S[0]: a punctuation has no `id` beside it"),
+        ("_sp_count: 1", "_sp_count: one", "input.S[2]._sp_count: `one` is not a number"),
+        ('_sp_ts: "2026-01-01T00:00:00"', "_sp_ts: noon", "input.S[2]._sp_ts: `noon` is not a TIMESTAMP"),
+        (" PUNCTUATED BY id", "", "input.S[0]: the stream has no attribute `_partition`"),
+        ("_sender: d", "_sender: [d]", "input.S[2]._sender: must be a text"),
+    ],
+)
+def test_elements_that_do_not_fit(tmp_path: Path, old: str, new: str, said: str) -> None:
+    (case,) = load_corpus(write(tmp_path, PUNCTUATED.replace(old, new)))[0].cases
+    with pytest.raises(CorpusError) as error:
+        case.typed_input(case.load_catalog())
+    assert said in str(error.value)
+
+
+def test_what_is_refused_is_judged_too(tmp_path: Path) -> None:
+    (case,) = load_corpus(write(tmp_path, PUNCTUATED + "  refused: [sp-forged]\n"))[0].cases
+    (difference,) = judge_case(case)
+    assert (difference.what, difference.expected, difference.got) == (
+        "refused",
+        "sp-forged",
+        "sp-unknown-subject",
+    )

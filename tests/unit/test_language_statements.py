@@ -345,8 +345,56 @@ def test_drop_stream_takes_named_results_with_it() -> None:
 def test_windowed_result_has_its_bounds() -> None:
     catalog = change(base(), "CREATE STREAM Q AS SELECT AVG(x) AS mean FROM S [RANGE 1 HOUR];")
     names = [name for name, _ in catalog.streams["Q"].attributes]
-    assert names == ["mean", "window_start", "window_end"]
-    assert catalog.streams["Q"].event_time == "window_end"
+    assert names == ["mean", "window_start", "window_end", "window_time"]
+    assert catalog.streams["Q"].event_time == "window_time"
+
+
+def test_result_of_a_join_has_the_pairs_time() -> None:
+    """D5: neither side's own time, whichever is selected."""
+    join = "S [RANGE 1 HOUR] JOIN S AS o [RANGE 1 HOUR] ON S.id = o.id"
+    catalog = change(base(), f"CREATE STREAM Q AS SELECT S.ts, o.x FROM {join};")
+    assert [name for name, _ in catalog.streams["Q"].attributes] == ["ts", "x", "event_time"]
+    assert catalog.streams["Q"].event_time == "event_time"
+    text = print_statements(catalog_statements(catalog))
+    assert "TIMESTAMP BY event_time" in text
+    assert read_catalog(text).streams == catalog.streams
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("CREATE STREAM Q AS SELECT ts, id FROM S START AT EARLIEST;", "result-start"),
+        ("CREATE STREAM Q WATERMARK '1 minute' AS SELECT ts, id FROM S;", "named-result"),
+        (
+            "CREATE STREAM Q TIMESTAMP BY t AS SELECT ts, ts + INTERVAL 1 HOUR AS t FROM S;",
+            "result-event-time",
+        ),
+        ("CREATE STREAM Q AS SELECT AVG(x) AS window_time FROM S [RANGE 1 HOUR];", "result-event-time"),
+        ("CREATE STREAM Q AS SELECT AVG(x) AS m FROM S [ROWS 3];", "result-event-time"),
+        ("CREATE STREAM Q AS SELECT MAX(ts) AS t FROM S [ROWS 3] GROUP BY id;", "result-event-time"),
+        (
+            "CREATE STREAM Q AS SELECT x AS a FROM S UNION ALL SELECT AVG(x) AS a FROM S [RANGE 1 HOUR];",
+            "result-event-time",
+        ),
+    ],
+)
+def test_results_without_an_event_time_of_their_own_are_refused(text: str, code: str) -> None:
+    assert findings(text)[0][0] == code
+
+
+def test_results_of_results_are_not_piled_up_without_end() -> None:
+    made = [f"CREATE STREAM Q{n} AS SELECT ts, id FROM {f'Q{n - 1}' if n else 'S'};" for n in range(17)]
+    catalog = change(base(), "".join(made[:16]))
+    assert findings(made[16], catalog)[0][0] == "too-deep"
+    assert (
+        change(catalog, "CREATE STREAM Other AS SELECT ts, id FROM Q14;").streams["Other"].event_time == "ts"
+    )
+
+
+def test_result_of_tuple_windows_has_the_time_of_the_latest_tuple() -> None:
+    catalog = change(base(), "CREATE STREAM Q AS SELECT AVG(x) AS m, MAX(ts) AS t FROM S [ROWS 3];")
+    assert catalog.streams["Q"].event_time == "t"
+    assert findings("ALTER STREAM Q TIMESTAMP BY t;", catalog)[0][0] == "named-result"
 
 
 def test_query_of_a_named_result_must_go_on_to_resolve() -> None:

@@ -11,6 +11,7 @@ from sluicegate.errors import Severity
 from sluicegate.expr.nodes import NULL, And, Column, Compare, Expr, FactRef, Literal, Op, SelfRef
 from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.graph.operators import AggFunction
+from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import (
     AggRight,
@@ -26,6 +27,7 @@ from sluicegate.policy.model import (
     User,
 )
 from sluicegate.rewrite.lint import LINT_CODES, lint
+from sluicegate.rewrite.lint_punctuations import PUNCTUATION_LINT_CODES
 from sluicegate.source import SourceText, Span
 
 POS, SID = Column("P", "Pos", DOUBLE), Column("P", "SID", STRING)
@@ -72,7 +74,7 @@ def catalog_of(*grants: Grant, facts: tuple[Fact, ...] = (), stream: Stream = PO
 def codes(catalog: Catalog) -> list[str]:
     found = lint(catalog)
     assert all(each.severity is Severity.WARNING for each in found)
-    assert {each.code for each in found} <= set(LINT_CODES)
+    assert {each.code for each in found} <= set(LINT_CODES) | set(PUNCTUATION_LINT_CODES)
     return [each.code for each in found]
 
 
@@ -241,3 +243,42 @@ def test_a_large_catalog(shared: bool) -> None:
     found = lint(catalog)
     assert time.process_time() - begun < 4  # two seconds, with room for a busy machine
     assert ("check-cut-short" in {each.code for each in found}) is shared
+
+
+PUNCTUATED = """
+CREATE ROLE Doctor; CREATE USER dora ROLES (Doctor); CREATE USER clinic;
+CREATE STREAM S (ts TIMESTAMP, id INT, x DOUBLE) TIMESTAMP BY ts OWNER clinic PUNCTUATED BY id GOVERNED BY PROVIDER;
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("DDP = TUPLES:'a', SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
+        ("DDP = TUPLES:['a', 'b'], SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
+        ("DDP = TUPLES:[3, 1], SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
+        ("DDP = TUPLES:1.5, SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
+        ("DDP = TUPLES:[0.5, 1.5], SRP = frbac:Doctor", None),
+        ("DDP = TUPLES:{'a', 1}, SRP = frbac:{Doctor}", None),
+        ("DDP = TUPLES:ALL, SRP = frbac:Docter", "unknown-subject: punctuation `p` names the role `Docter`, which does not exist"),
+        ("DDP = TUPLES:ALL, SRP = user:{dora, dan}", "unknown-subject: punctuation `p` names the user `dan`, who does not exist"),
+        ("DDP = TUPLES:ALL AND ATTRIBUTES:y, SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes `y`, which `S` has not"),
+        ("DDP = STREAMS:T AND TUPLES:ALL, SRP = frbac:Doctor", "idle-punctuation: punctuation `p` is into `S`, and describes other streams"),
+    ],
+)  # fmt: skip
+def test_punctuations_of_the_server(text: str, told: str | None) -> None:
+    catalog = read_catalog(f"{PUNCTUATED} CREATE SP p INTO STREAM S LET {text}, SIGN = POSITIVE;")
+    assert [f"{each.code}: {each.message}" for each in lint(catalog)] == ([] if told is None else [told])
+
+
+def test_what_results_state_and_grants_that_decide_nothing() -> None:
+    catalog = read_catalog(
+        PUNCTUATED
+        + "CREATE STREAM R OWNER dora AS SELECT ts, id FROM S"
+        + " ON RESULT (INSERT SP INTO STREAM LET DDP = TUPLES:ALL, SRP = frbac:Nobody, SIGN = POSITIVE);"
+        + "CREATE GRANT g READ (*) ON R TO Doctor; CREATE GRANT w APPEND ON S TO Doctor;"
+    )
+    assert [each.message for each in lint(catalog)] == [
+        "ON RESULT of `R` names the role `Nobody`, which does not exist",
+        "grant `g` decides nothing: `R` is governed by the policies of its tuples",
+    ]

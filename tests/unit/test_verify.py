@@ -13,7 +13,6 @@ import pytest
 from sluicegate.errors import InvariantError
 from sluicegate.expr.evaluate import Environment
 from sluicegate.expr.nodes import (
-    FALSE,
     TRUE,
     Call,
     Compare,
@@ -37,7 +36,6 @@ from sluicegate.rewrite.verify import verify
 from sluicegate.testing.cases import Case, random_case
 from sluicegate.testing.oracle import expected
 from unit.oracle_world import (
-    STREAMS,
     aggregate_grant,
     catalog,
     column,
@@ -209,14 +207,6 @@ def _labelled(node: Node, *names: str) -> AuthorizedPlan:
     assert isinstance(sink, Project)
     root = replace(sink, items=(*sink.items, Item(shown, Call("#label_names", (label,), STRING))))
     return replace(made, root=root, label=shown.column)
-
-
-def test_a_punctuated_stream_releases_nothing() -> None:
-    punctuated = {**STREAMS, "S": replace(STREAMS["S"], punctuated_by="k")}
-    known = replace(READ, streams=punctuated)
-    plan = plan_of(known, ASK)
-    shut = first(plan, Select, lambda node: node.predicate == FALSE)
-    refuse(changed(plan, shut, source("s")), known, ASK, "I1: `S` is punctuated")
 
 
 TWO_SETS = catalog(read("more", "S", "k x", OVER_1), read("less", "S", "k", compare("S.k", ">", 2)))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from sluicegate.expr.nodes import NULL, Column, Compare, FactRef, Literal, Op, SelfRef
 from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.graph.operators import AggFunction
+from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import (
     AggRight,
@@ -191,3 +192,32 @@ def test_a_large_catalog() -> None:
     entries = who(Catalog(roles=roles, users=users, grants=grants), "S7", "Pos")
     assert entries
     assert time.process_time() - begun < 2
+
+
+RESULTS = """
+CREATE STREAM P (ts TIMESTAMP, id STRING, x INT, y INT) TIMESTAMP BY ts OWNER boss;
+CREATE USER boss; CREATE USER ann; CREATE USER pat; CREATE USER eve;
+CREATE GRANT own READ (*) ON P TO USER ann;
+CREATE STREAM Mine OWNER ann AS SELECT ts, id, x FROM P;
+CREATE STREAM Few OWNER pat AS SELECT ts, id FROM Mine WHERE x > 1;
+CREATE GRANT mine READ (*) ON Mine TO USER pat;
+CREATE GRANT few READ (id) ON Few TO USER eve;
+"""
+
+
+def _told(text: str, stream: str, attribute: str | None = None) -> list[tuple[str, str, str | None]]:
+    found = who(read_catalog(text), stream, attribute)
+    return [(each.principal, each.kind, each.through) for each in found]
+
+
+def test_readers_of_named_results_see_what_these_are_made_of() -> None:
+    assert _told(RESULTS, "P") == [("ann", "read", None), ("pat", "read", "Mine"), ("eve", "read", "Few")]
+    assert _told(RESULTS, "P", "x") == _told(RESULTS, "P")
+    assert _told(RESULTS, "P", "y") == [("ann", "read", None)]
+    assert _told(RESULTS, "Mine") == [("pat", "read", None), ("ann", "owner", None), ("eve", "read", "Few")]
+
+
+def test_nobody_sees_anything_through_a_result_that_has_ended() -> None:
+    ended = RESULTS.replace("CREATE GRANT own READ (*) ON P TO USER ann;", "")
+    assert _told(ended, "P") == []
+    assert ("ann", "owner", None) not in _told(ended, "Mine")

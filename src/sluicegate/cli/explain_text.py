@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from sluicegate.cli.console import Console
 from sluicegate.cli.tables import write_value
-from sluicegate.graph.operators import Node, sources
+from sluicegate.graph.operators import Node
+from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.pretty import MARK, draw
+from sluicegate.policy.governed import is_provider
 from sluicegate.rewrite.explain import Explanation, GrantReport
 from sluicegate.rewrite.explain_json import present_witness, released_plan
 from sluicegate.rewrite.graphs import AuthorizedGraph
 from sluicegate.rewrite.notices import Decision, Notice
+from sluicegate.rewrite.shield_states import find_shields
 
 _WORDS = {
     Decision.PERMIT: ("green", "may have all that the query asks for"),
@@ -50,15 +53,20 @@ def draw_authorized(console: Console, found: Explanation) -> str:
     plan = released_plan(found)
     if plan is None:
         return console.style("none", "dim")
-    return "\n".join([draw_graph(console, plan.root), *_tell_punctuated(found, plan.root)])
+    return "\n".join([draw_graph(console, plan.root), *_tell_shields(found, plan)])
 
 
-def _tell_punctuated(found: Explanation, root: Node) -> Iterator[str]:
-    known = found.draft.binder.catalog.streams
-    names = sorted({each.stream for each in sources(root) if each.stream in known})
-    for name in names:
-        if known[name].punctuated_by is not None:
-            yield f"`{name}` is punctuated: a tuple is shown only if its own policy allows that too (R14)"
+def _tell_shields(found: Explanation, plan: AuthorizedPlan) -> Iterator[str]:
+    for each in find_shields(plan, found.draft.binder.catalog, found.user):
+        when = "if its own policy allows it" if each.alone else "only if its own policy allows that too"
+        yield f"`{each.stream}` is punctuated: a tuple is shown {when} (R14)"
+        yield f"  APO {', '.join(each.apo)}"
+        yield f"  APR {', '.join(each.apr)}"
+        yield f"  PFF {'yes: what is made of several tuples asks for their policies' if each.pff else 'no'}"
+        yield f"  CP  {each.cp}"
+        yield f"  judged {each.place}"
+        if each.narrowed:
+            yield "  narrowed by the server's punctuations, unless it is immutable"
 
 
 def draw_graph(console: Console, root: Node) -> str:
@@ -125,7 +133,7 @@ def _tell_graphs(console: Console, found: Explanation) -> str:
 
 
 def _tell_graph(console: Console, number: int, each: AuthorizedGraph) -> str:
-    names = " + ".join(each.grants)
+    names = " + ".join("policies of tuples" if is_provider(name) else name for name in each.grants)
     if each.plan is not None:
         return f"  {number:>2}  {names}"
     return f"  {number:>2}  {console.style(names, 'dim')}  {console.style('invalid', 'red')}: {each.refusal}"

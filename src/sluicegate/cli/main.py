@@ -24,12 +24,14 @@ from sluicegate.cli import (
     history,
     login,
     plan,
+    punctuate,
     query,
     restore,
     revoke,
     rollback,
     run,
     serve,
+    sharing,
     tail,
     test,
     translate,
@@ -43,7 +45,7 @@ from sluicegate.testing.corpus import CorpusError
 VERBS = (
     *(check, explain, who, translate, run, test),
     *(plan, apply, export, history, rollback, audit, backup, restore),
-    *(serve, login, query, tail, grant, revoke),
+    *(serve, login, query, tail, grant, revoke, punctuate, sharing),
     *(bench, demo),
 )
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.api import Authorized, Gate
+from sluicegate.api import Authorized, Gate, check_given_streams
 from sluicegate.cli.console import Console
 from sluicegate.cli.inputs import UsageError, add_json, add_request, open_gate, read_query_text, recover
 from sluicegate.cli.run_live import follow_live
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if paths and args.state is not None:
         raise UsageError("--state is for live sources, not for files")
     if paths:
-        _check_streams(gate, paths)
+        check_streams(gate, paths)
         allowed.check_start()
     for notice in allowed.notices:
         console.complain(f"{notice.code}: {notice.message}")
@@ -87,7 +87,8 @@ def read_inputs(given: Sequence[str]) -> dict[str, Path]:
     return paths
 
 
-def _check_streams(gate: Gate, paths: Mapping[str, Path]) -> None:
+def check_streams(gate: Gate, paths: Mapping[str, Path]) -> None:
+    """Refuse files for what the catalog does not have, and for named results."""
     known = gate.catalog.streams
     problems = [
         Diagnostic("input-stream", f"the catalog has no stream `{name}`", help=suggest(name, known))
@@ -96,6 +97,7 @@ def _check_streams(gate: Gate, paths: Mapping[str, Path]) -> None:
     ]
     if problems:
         raise DiagnosticError(problems)
+    check_given_streams(gate.catalog, paths)
 
 
 def _load(gate: Gate, paths: Mapping[str, Path], console: Console) -> dict[str, Loaded]:
@@ -115,7 +117,7 @@ def _run_over(gate: Gate, allowed: Authorized, loaded: Mapping[str, Loaded]) -> 
 
     tables = {name: each.table for name, each in loaded.items()}
     try:
-        return run_files(allowed.plan, tables, allowed.environment, gate.catalog.streams)
+        return run_files(allowed.plan, tables, allowed.environment, gate.catalog)
     except DiagnosticError:
         raise
     except Exception:  # noqa: BLE001 — py4j's and Spark's, whose texts show rows and plans

@@ -83,7 +83,7 @@ def _split(gate: Gate, what: str) -> tuple[str, str | None]:
 def _tell(console: Console, what: str, entries: list[Entry]) -> str:
     people = len({each.principal for each in entries if each.principal != EVERYONE})
     users = f"{people} user{'' if people == 1 else 's'}"
-    rows = [[_principal(each), each.grant, each.kind, _sees(each), _limits(each)] for each in entries]
+    rows = [[_principal(each), each.grant, _kind(each), _sees(each), _limits(each)] for each in entries]
     table = draw_table(console, ["who", "grant", "kind", "sees", "limits"], rows)
     return f"`{what}` can be seen by {users}\n\n{table}"
 
@@ -92,6 +92,10 @@ def _principal(entry: Entry) -> str:
     if entry.principal == EVERYONE:
         return "whom the data says"
     return f"{entry.principal} ({entry.role})" if entry.role else entry.principal
+
+
+def _kind(entry: Entry) -> str:
+    return f"{entry.kind} of {entry.through}" if entry.through else entry.kind
 
 
 def _sees(entry: Entry) -> str:

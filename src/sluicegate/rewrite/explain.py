@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from sluicegate.graph.operators import Node, walk
 from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.governed import is_provider
 from sluicegate.policy.model import Grant, Privilege, User
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
 from sluicegate.rewrite.candidates import AggCandidate, JoinCandidate, ReadCandidate
 from sluicegate.rewrite.graphs import DEFAULT_LIMIT, GraphList, list_graphs
+from sluicegate.rewrite.named_results import Results
 from sluicegate.rewrite.notices import Decision, Notice, judge
 from sluicegate.rewrite.pipeline import Draft, rewrite
 from sluicegate.rewrite.tally import Tally
@@ -41,15 +43,26 @@ class Explanation:
 
 
 def explain(
-    catalog: Catalog, user: str, root: Node, united: bool = False, limit: int = DEFAULT_LIMIT
+    catalog: Catalog,
+    user: str,
+    root: Node,
+    united: bool = False,
+    limit: int = DEFAULT_LIMIT,
+    delegating: bool = False,
 ) -> Explanation:
-    """Explain a resolved query for a user; one whom the catalog does not know has no grants, and is denied."""
-    known = catalog.users.get(user) or User(user)
-    draft = rewrite(catalog, known, root, united)
+    """Explain a resolved query for a user; one whom the catalog does not know has no grants, and is denied.
+
+    `delegating` where it has an ON RESULT.
+    """
+    known, results = catalog.users.get(user) or User(user), Results(catalog, delegating=delegating)
+    catalog = results.seat(catalog, user, root)
+    draft = rewrite(catalog, known, root, united, delegating)
     judgement = judge(draft)
     used = used_grants(draft)
-    reports = tuple(_report(grant, draft, used) for grant in catalog.grants_to(user))
-    return Explanation(user, judgement.decision, reports, judgement.notices, draft, list_graphs(draft, limit))
+    shown = (grant for grant in catalog.grants_to(user) if not is_provider(grant.name))
+    reports = tuple(_report(grant, draft, used) for grant in shown)
+    notices = (*results.tell_ended(root), *judgement.notices)
+    return Explanation(user, judgement.decision, reports, notices, draft, list_graphs(draft, limit))
 
 
 def used_grants(draft: Draft) -> frozenset[str]:
@@ -85,6 +98,9 @@ def _why_not(grant: Grant, draft: Draft) -> str:
         return "it lets its holder write, not read"
     if grant.closed is not None:
         return grant.closed
+    provided = sorted(set(grant.stream_names) & draft.binder.catalog.governed.keys())
+    if provided:
+        return f"`{provided[0]}` is governed by its provider: the policies of its tuples alone decide"
     refusals = [each.refusal for each in _candidates(grant, draft) if each.refusal is not None]
     if refusals:
         return refusals[0]

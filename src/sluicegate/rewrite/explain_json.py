@@ -8,11 +8,13 @@ from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.present import present_value
 from sluicegate.graph.to_json import graph_json
+from sluicegate.policy.governed import is_provider
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
 from sluicegate.rewrite.explain import Explanation
 from sluicegate.rewrite.graphs import AuthorizedGraph
 from sluicegate.rewrite.notices import Decision, Notice
 from sluicegate.rewrite.pipeline import Draft
+from sluicegate.rewrite.shield_states import find_shields
 
 
 def explanation_json(found: Explanation) -> dict[str, object]:
@@ -25,9 +27,17 @@ def explanation_json(found: Explanation) -> dict[str, object]:
         "notices": [_notice_json(each, found.draft) for each in found.notices],
         "graph": graph_json(found.draft.root),
         "plan": _plan_json(released_plan(found)),
+        "shields": _shields_json(found),
         "graphs": [_graph_json(each) for each in found.graphs.graphs],
         "count": {"total": found.graphs.total, "valid": found.graphs.valid},
     }
+
+
+def _shields_json(found: Explanation) -> list[dict[str, object]]:
+    plan = released_plan(found)
+    if plan is None:
+        return []
+    return [each.to_json() for each in find_shields(plan, found.draft.binder.catalog, found.user)]
 
 
 def released_plan(found: Explanation) -> AuthorizedPlan | None:
@@ -85,7 +95,7 @@ def _plan_json(plan: AuthorizedPlan | None) -> dict[str, object] | None:
 
 def _graph_json(each: AuthorizedGraph) -> dict[str, object]:
     return {
-        "grants": list(each.grants),
+        "grants": [name for name in each.grants if not is_provider(name)],
         "valid": each.plan is not None,
         "reason": each.refusal,
         "graph": None if each.plan is None else graph_json(each.plan.root),

@@ -35,6 +35,7 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.delegation import explain_wider
 from sluicegate.policy.model import Grant, Privilege, Subject
 from sluicegate.policy.roles import juniors
+from sluicegate.rewrite.lint_punctuations import find_idle
 from sluicegate.source import Span
 
 LINT_CODES: dict[str, str] = {
@@ -82,6 +83,8 @@ def lint(catalog: Catalog, spans: Spans | None = None) -> list[Diagnostic]:
     _check_overlaps(alive, held, judge, report)
     _check_links(alive, held, judge, report)
     _check_names(catalog, held, report)
+    for each in find_idle(catalog):
+        report.add(each.code, each.kind, each.name, each.message, each.help)
     if judge.refused:
         report.add("check-cut-short", "", "", f"{judge.refused} comparisons of grants were left out")
     return report.found

@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 
+from sluicegate.expr.nodes import Literal
+from sluicegate.graph.operators import Shield, walk
+from sluicegate.policy.model import Stream
+from sluicegate.policy.stated import mask_stated
+from sluicegate.policy.verdict import judge as judge_masks
+from sluicegate.policy.who import read_who
 from sluicegate.rewrite.allowed import Allowed
 from sluicegate.rewrite.asked import contradicts, denied_streams
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
@@ -60,10 +66,23 @@ def _punctuated(draft: Draft) -> Iterator[Notice]:
             stream = (
                 draft.binder.catalog.streams.get(leaf.source.stream) if isinstance(leaf, SourceLeaf) else None
             )
-            if stream is not None and stream.punctuated_by is not None:
+            if stream is not None and stream.stated:
+                yield from _stated(draft, stream, leaf.alias)
+            elif stream is not None and stream.carries_policies:
                 message = (
                     f"tuples of `{stream.name}` are released only under the policies that come with them"
                 )
+                yield Notice("PR", "rows", message)
+
+
+def _stated(draft: Draft, stream: Stream, alias: str) -> Iterator[Notice]:
+    """What an ON RESULT states is known beforehand: hidden attributes are told as a grant's are, here are its roles."""
+    shields = (node for node in walk(draft.plan.root) if isinstance(node, Shield)) if draft.plan else ()
+    for each in shields:
+        if each.input.alias == alias and isinstance(each.who, Literal):
+            masks = mask_stated(stream, read_who(str(each.who.value)))
+            if not judge_masks(masks, each.needed, each.told).mask:
+                message = f"no role alone may see all that the query needs of `{stream.name}`"
                 yield Notice("PR", "rows", message)
 
 

@@ -119,9 +119,11 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def rewrite(catalog: Catalog, user: User, root: Node, united: bool = False) -> Draft:
-    """Run the passes for one user and query."""
-    draft = Draft(Binder(catalog, user), root, united)
+def rewrite(
+    catalog: Catalog, user: User, root: Node, united: bool = False, delegating: bool = False
+) -> Draft:
+    """Run the passes for one user and query; `delegating` where it has an ON RESULT."""
+    draft = Draft(Binder(catalog, user, delegating), root, united)
     for each in PASSES:
         try:
             draft = each.run(draft)

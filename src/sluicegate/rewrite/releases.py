@@ -18,7 +18,7 @@ from sluicegate.expr.nodes import Column, Expr, Literal, columns, conjoin
 from sluicegate.expr.nodes import walk as walk_expr
 from sluicegate.expr.rebuild import substitute
 from sluicegate.expr.text import to_text
-from sluicegate.graph.operators import AggCall, AggFunction, Aggregate, Node, Project, walk
+from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggCall, Aggregate, Node, Project, walk
 from sluicegate.graph.windows import TupleWindow, Window
 from sluicegate.policy.ledger import AttributeOf, Entry, Extent
 from sluicegate.policy.model import Grant, LeastWindow
@@ -205,8 +205,8 @@ class _Release:
 
 
 def _calls(node: Aggregate) -> tuple[AggCall, ...]:
-    """Without the counts that MIN GROUP looks at, which no row shows."""
-    return tuple(call for call in node.calls if call.function is not AggFunction.COUNT_IF)
+    """Without what the rewriter counts and intersects for itself, which no row shows."""
+    return tuple(call for call in node.calls if call.function not in INTERNAL_FUNCTIONS)
 
 
 def _quote(names: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from sluicegate.graph.operators import (
     Node,
     Project,
     Select,
+    Shield,
     Source,
     Unfold,
     UnfoldCase,
@@ -34,6 +35,7 @@ from sluicegate.rewrite.verify_grants import Grants
 from sluicegate.rewrite.verify_query import Query, streams_below
 from sluicegate.rewrite.verify_region import Claim, Joined, Mask, Region, own_column
 from sluicegate.rewrite.verify_release import Releaser
+from sluicegate.rewrite.verify_shields import is_roles_check, shield_region
 
 
 def verify(plan: AuthorizedPlan, binder: Binder, root: Node, united: bool) -> None:
@@ -62,6 +64,8 @@ class _Verifier:
             case Source():
                 self.query.check_source(node)
                 return Region(sources={node.alias: node})
+            case Shield():
+                return shield_region(node, self.releaser.next_number(), self.atoms, self.grants.binder)
             case Select():
                 return self._select(node, self._below(node.input))
             case Project():
@@ -83,6 +87,8 @@ class _Verifier:
 
     def _select(self, node: Select, region: Region) -> Region:
         option = self.atoms.read(node.predicate, region.env)
+        if is_roles_check(node.predicate, region):
+            return region.know(option)
         if node.by or _is_hidden(node.predicate):
             claims = () if option is None else (Claim(node.predicate, region.env, option),)
             return replace(region, claims=(*region.claims, *claims)).know(option)
@@ -132,6 +138,7 @@ class _Verifier:
             (*left.joins, *right.joins, made),
             {**left.masks, **right.masks},
             left.dead or right.dead,
+            {**left.shields, **right.shields},
         )
         return both.know(right.option).know(self.atoms.read(node.predicate, kept))
 
@@ -160,9 +167,21 @@ class _Verifier:
                 )
                 options.append((case, Option(option.facts | facts, option.clauses, option.denied, nulled)))
         self._check_cases(options)
+        for column in node.variable:
+            key = key_of(own_column(number, column))
+            masks[key] = replace(masks[key], tells_base=self._tells_base(column, region, options))
         clause = Clause(tuple(option for _, option in options), frozenset(companions.values()))
         made = replace(region, env=env, masks=masks, claims=(*region.claims, *claims))
         return made.know_clause(clause)
+
+    def _tells_base(self, column: Column, region: Region, cases: list[tuple[UnfoldCase, Option]]) -> bool:
+        """Whether what withheld the column before tells in every case that shows it."""
+        base = resolve(column, region.env)
+        mask = region.masks.get(key_of(base)) if isinstance(base, Column) else None
+        if mask is None or (not mask.tells_base and region.tellers(mask.base) is not None):
+            return False
+        earlier = [n for n in range(len(self.atoms.exprs)) if _is_column(self.atoms.exprs[n], mask.companion)]
+        return all(option.facts.intersection(earlier) for case, option in cases if column in case.shown)
 
     def _check_cases(self, cases: list[tuple[UnfoldCase, Option]]) -> None:
         """A row is shown once for each set, and not with a set that another of its own contains (R4)."""
@@ -174,6 +193,10 @@ class _Verifier:
             for large, (_, other) in zip(sets, cases, strict=True):
                 if small < large and not any(self.atoms.follows(other, each) for each in ruled_out):
                     raise InvariantError(f"I1: an unfolding shows {sorted(small)} beside {sorted(large)}")
+
+
+def _is_column(expr: Expr, key: Key) -> bool:
+    return isinstance(expr, Column) and key_of(expr) == key
 
 
 def _is_hidden(predicate: Expr) -> bool:

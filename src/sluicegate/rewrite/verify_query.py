@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 from sluicegate.errors import InvariantError
 from sluicegate.expr.nodes import Literal
-from sluicegate.graph.operators import AggFunction, Aggregate, Item, Join, Node, Project, Source, walk
+from sluicegate.graph.operators import (
+    INTERNAL_FUNCTIONS,
+    AggFunction,
+    Aggregate,
+    Item,
+    Join,
+    Node,
+    Project,
+    Source,
+    walk,
+)
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.windows import Window
 from sluicegate.policy.catalog import Catalog
@@ -67,7 +77,7 @@ class Query:
         self, node: Aggregate, streams: frozenset[str], leasts: Iterable[LeastWindow]
     ) -> None:
         """Its window is one that was asked for, size and step made larger only to what a grant demands."""
-        functions = {call.function for call in node.calls} - {AggFunction.COUNT_IF}
+        functions = {call.function for call in node.calls} - INTERNAL_FUNCTIONS
         allowed = list(leasts)
         for asked in self.aggregates:
             window = asked.windows[0]

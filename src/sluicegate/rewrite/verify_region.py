@@ -55,6 +55,11 @@ class Leaf:
     secret: frozenset[Key] = frozenset()
     holds: Callable[[Key | None, str, str], bool] = lambda _column, _stream, _grant: False
     """Whether rows for which the column is true were read by this grant of the stream alone."""
+    shielded: bool = False
+    """Whether tuples with policies are behind its rows; `roles` is the column of what these have in common."""
+    roles: Key | None = None
+    unchecked: bool = False
+    """Whether the roles may be none: an aggregate's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,17 @@ class Mask:
 
     base: Expr
     companion: Key
+    tells_base: bool = False
+    """Whether the companion is true only where the base is shown, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shielded:
+    """What a shield was asked for, the flags of what is only told (as atoms), and its column of roles."""
+
+    needed: frozenset[str]
+    allowed: Mapping[str, int]
+    roles: Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +119,8 @@ class Region:
     masks: Mapping[Key, Mask] = field(default_factory=dict)
     dead: bool = False
     """No row can be there."""
+    shields: Mapping[str, Shielded] = field(default_factory=dict)
+    """By the alias of the source."""
 
     def know(self, option: Option | None) -> Region:
         """With one more condition that all rows satisfy."""
@@ -131,8 +149,9 @@ class Region:
         key = key_of(expr)
         mask = self.masks.get(key)
         if mask is not None:
-            # Twice unfolded: no single companion tells.
-            return frozenset({mask.companion}) if self.tellers(mask.base) is None else frozenset()
+            # Twice unfolded: no single companion tells, unless it was made of the other.
+            told = mask.tells_base or self.tellers(mask.base) is None
+            return frozenset({mask.companion}) if told else frozenset()
         return next((leaf.withheld[key] for leaf in self.leaves if key in leaf.withheld), None)
 
     def is_secret(self, key: Key) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sluicegate.errors import InvariantError
 from sluicegate.expr.nodes import FALSE, TRUE, Call, Column, Compare, Expr, Literal, Not, Op, conjuncts
 from sluicegate.expr.types import BOOLEAN
-from sluicegate.graph.operators import AggFunction, Aggregate, Field, Union
+from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggFunction, Aggregate, Field, Union
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
 from sluicegate.policy.model import Privilege
 from sluicegate.rewrite.verify_aggregates import Granted
@@ -17,6 +17,7 @@ from sluicegate.rewrite.verify_labels import Owed
 from sluicegate.rewrite.verify_query import Query
 from sluicegate.rewrite.verify_region import OWN, Leaf, Proof, Region, Uses, keys_in, own_column
 from sluicegate.rewrite.verify_rows import Prover
+from sluicegate.rewrite.verify_shields import ShieldCheck
 
 Holder = Callable[[Key | None, str, str], bool]
 
@@ -38,7 +39,6 @@ class Releaser:
     def uses(self, region: Region, *, aggregated: bool = False) -> Uses:
         """What predicates use; a claim that is not built of grants' conditions is a predicate too."""
         self.query.check_sources(region.sources.values())
-        self._check_punctuated(region)
         uses = Uses(region)
         if region.claims:
             known = self._policy(region, aggregated)
@@ -47,13 +47,8 @@ class Releaser:
                     uses.add_predicate(resolve(claim.expr, claim.env))
         return uses
 
-    def _check_punctuated(self, region: Region) -> None:
-        for source in region.sources.values():
-            stream = self.grants.binder.catalog.streams[source.stream]
-            if stream.punctuated_by is not None and not region.dead:
-                raise InvariantError(
-                    f"I1: `{source.stream}` is punctuated, and the plan has no shield for it"
-                )
+    def _shields(self, region: Region) -> ShieldCheck:
+        return ShieldCheck(region, self.grants.atoms, self.grants.binder.catalog)
 
     def _policy(self, region: Region, aggregated: bool) -> frozenset[int]:
         """The conditions of all grants that could speak of the region's rows."""
@@ -92,6 +87,7 @@ class Releaser:
 
     def prove(self, region: Region, uses: Uses) -> None:
         """Raises unless every row may be read with all that is used of it."""
+        self._shields(region).check(uses)
         failed = None if region.dead else Prover(self.grants, region, uses).unproven()
         if failed is not None:
             raise InvariantError(self._explain(region, uses, failed))
@@ -114,7 +110,7 @@ class Releaser:
         calls = tuple(
             (call, None if call.arg is None else resolve(call.arg, region.env))
             for call in node.calls
-            if call.function is not AggFunction.COUNT_IF
+            if call.function not in INTERNAL_FUNCTIONS
         )
         keys = tuple(resolve(item.expr, region.env) for item in node.group_by)
         parted = {key_of(own_column(number, each)): resolve(each, region.env) for each in node.partition}
@@ -137,8 +133,12 @@ class Releaser:
         carriers = owed.carriers(list(parted.values()))
         secret = [call.field for call in node.calls if call.function is AggFunction.COUNT_IF]
         made = _own_columns(number, node.fields)
+        roles = self._shields(region).merged(node, number)
         leaf = Leaf(
             keys_in(list(made.values())),
+            shielded=roles is not None,
+            roles=roles,
+            unchecked=roles is not None,
             reads=frozenset() if proofs else region.reads,
             proofs=proofs,
             owes=owed.is_owed or bool(proofs),
@@ -155,6 +155,7 @@ class Releaser:
         if region.dead or prover.uses is None:
             return ()
         if granted.node.by:
+            self._shields(region).check(prover.uses)
             proofs, why = granted.prove()
             if not proofs:
                 names = ", ".join(f"`{source.stream}`" for source in region.sources.values())
@@ -185,6 +186,8 @@ class Releaser:
         made = _own_columns(number, node.fields)
         leaf = Leaf(
             keys_in(list(made.values())),
+            shielded=any(self._shields(region).is_shielded for region in branches),
+            roles=self._carried(outputs, ends),
             reads=frozenset[str]().union(*(region.reads for region in branches)),
             owes=owes,
             carriers=frozenset(carriers),
@@ -192,6 +195,16 @@ class Releaser:
             holds=self._holder(ends),
         )
         return Region(leaves=(leaf,), env=made, dead=all(region.dead for region in branches))
+
+    def _carried(self, outputs: list[Key], ends: list[tuple[Region, Uses, dict[Key, Expr]]]) -> Key | None:
+        """The output in which every branch hands on what its rows' policies allow."""
+        found = (
+            key
+            for key in outputs
+            if all(self._shields(region).is_carried_by(exprs[key]) for region, _, exprs in ends)
+        )
+        shielded = any(self._shields(region).is_shielded for region, _, _ in ends)
+        return next(found, None) if shielded else None
 
     def _withheld(
         self, node: Union, outputs: list[Key], ends: list[tuple[Region, Mapping[Key, Expr]]]

@@ -19,7 +19,18 @@ from sluicegate.expr.nodes import (
     disjoin,
 )
 from sluicegate.expr.types import BOOLEAN, STRING
-from sluicegate.graph.operators import WINDOW_END, WINDOW_START, Field, Item, Node, Project, Union, field_of
+from sluicegate.graph.operators import (
+    WINDOW_END,
+    WINDOW_START,
+    Field,
+    Item,
+    Node,
+    Project,
+    Union,
+    field_of,
+    roles_field,
+)
+from sluicegate.rewrite.shielding import EVERY_ROLE
 
 Assignment = frozenset[tuple[str, str]]
 """(stream, grant) for streams whose occurrences must use one grant."""
@@ -60,6 +71,8 @@ class Way:
     label: Expr | None = None
     flags: Mapping[tuple[str, str], Expr] = field(default_factory=dict)
     grants: frozenset[str] = frozenset()
+    roles: Expr | None = None
+    """What the policies behind a row allow together (R15); None where its tuples have no policies."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,10 @@ class Lowered:
     """Leaf columns of aggregates and unions that some rows withhold, with the column that tells which."""
     labels: tuple[Expr, ...] = ()
     grants: frozenset[str] = frozenset()
+    roles: tuple[Expr, ...] = ()
+    """Of each part that has policies."""
+    allowed: Mapping[Column, Column] = field(default_factory=dict)
+    """Leaf columns that a tuple's policy may hide, with the flag that tells."""
 
 
 def two_valued(predicate: Expr) -> Expr:
@@ -178,6 +195,7 @@ class _Shared:
         ]
         self.labelled = any(way.label is not None for way in ways)
         self.flags = sorted({key for way in ways for key in way.flags})
+        self.shielded = any(way.roles is not None for way in ways)
 
     @property
     def outputs(self) -> tuple[Field, ...]:
@@ -186,6 +204,7 @@ class _Shared:
             *(self._companion(each) for _, each in self.varying),
             *((self._label(),) if self.labelled else ()),
             *(self.flag(key) for key in self.flags),
+            *((roles_field(self.name),) if self.shielded else ()),
         )
 
     def _companion(self, of: Field) -> Field:
@@ -205,6 +224,8 @@ class _Shared:
         if self.labelled:
             items.append(Item(self._label(), way.label or Literal(None, STRING)))
         items += [Item(self.flag(key), way.flags.get(key, FALSE)) for key in self.flags]
+        if self.shielded:
+            items.append(Item(roles_field(self.name), EVERY_ROLE if way.roles is None else way.roles))
         return Project(way.node, (*items, *bounds(way.node)))
 
     def lowered(self, node: Node) -> Lowered:
@@ -214,6 +235,7 @@ class _Shared:
             companions={each.column: self._companion(each).column for _, each in self.varying},
             labels=(self._label().column,) if self.labelled else (),
             grants=frozenset(name for way in self.ways for name in way.grants),
+            roles=(roles_field(self.name).column,) if self.shielded else (),
         )
 
 

@@ -10,7 +10,7 @@ what a tuple's own policy (R14) or a missing profile attribute (R7) then withhol
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from sluicegate.expr.nodes import TRUE, Column, Expr, FactRef, Literal, SelfRef, walk
 from sluicegate.expr.text import to_text
@@ -20,13 +20,15 @@ from sluicegate.graph.windows import format_duration
 from sluicegate.policy.bind import Binder, fact_args
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import AggRight, During, Grant, LeastWindow, Privilege, User
+from sluicegate.rewrite.who_results import find_results_of, is_read_by_owner, list_stated_readers
 
 EVERYONE = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One principal and one grant. `kind` is `read`, `aggregate`, or `provider` where the tuples' policies decide."""
+    """One principal and one grant. `kind` is `read`, `aggregate`, `provider` where the tuples' policies decide, `stated`
+    where an ON RESULT does, or `owner` of a named result, who needs no grant on it."""
 
     principal: str
     grant: str
@@ -44,6 +46,8 @@ class Entry:
     until: str | None = None
     open: bool = True
     """False while a fact that must be set is not (R6)."""
+    through: str | None = None
+    """The named result, made of the stream, that the grant is on: its rows show what its maker may see."""
 
     def to_json(self) -> dict[str, object]:
         """Plain lists, text and numbers."""
@@ -61,6 +65,17 @@ class _Span:
 
 def who(catalog: Catalog, stream: str, attribute: str | None = None) -> list[Entry]:
     """Every user who can see the stream (or the attribute), once for each grant, by name of both."""
+    entries = _list_readers(catalog, stream, attribute)
+    known = catalog.streams.get(stream)
+    if known is not None and known.owner is not None and is_read_by_owner(catalog, stream):
+        shown = tuple(sorted(name for name, _ in known.attributes if attribute in (None, name)))
+        entries.append(Entry(known.owner, "", "owner", attributes=shown, streams=(stream,)))
+    for result in find_results_of(catalog, stream, attribute):
+        entries += [replace(each, through=result) for each in _list_readers(catalog, result, None)]
+    return entries
+
+
+def _list_readers(catalog: Catalog, stream: str, attribute: str | None) -> list[Entry]:
     entries: list[Entry] = []
     holders = _holders(catalog)
     for grant in catalog.grants.values():
@@ -70,6 +85,12 @@ def who(catalog: Catalog, stream: str, attribute: str | None = None) -> list[Ent
             entries.extend(_enter(catalog, grant, shown, users))
     entries.sort(key=lambda each: (each.principal, each.grant))
     known = catalog.streams.get(stream)
+    if known is not None and known.stated:
+        # what is stated alone decides there
+        stated = list_stated_readers(catalog, known, attribute)
+        return [
+            Entry(user, "", "stated", attributes=shown, streams=(stream,)) for user, shown in stated.items()
+        ]
     if known is not None and known.governed_by_provider and (attribute is None or known.type_of(attribute)):
         entries.insert(0, Entry(EVERYONE, "", "provider", streams=(stream,)))
     return entries

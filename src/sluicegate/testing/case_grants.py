@@ -10,7 +10,7 @@ from random import Random
 from sluicegate.expr.nodes import NULL, TRUE, Column, Compare, Expr, FactRef, Literal, Op, conjoin
 from sluicegate.expr.rebuild import transform
 from sluicegate.expr.types import BOOLEAN, INT, NUMERIC, STRING, TIMESTAMP, UNKNOWN, Type
-from sluicegate.graph.operators import AggFunction
+from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggFunction
 from sluicegate.policy.model import (
     AggRight,
     During,
@@ -24,7 +24,7 @@ from sluicegate.policy.model import (
 from sluicegate.testing.case_worlds import BASE, SECOND, World, random_predicate
 
 SIZES = tuple(seconds * SECOND for seconds in (5, 10, 15, 20, 30))
-FUNCTIONS = tuple(function for function in AggFunction if function is not AggFunction.COUNT_IF)
+FUNCTIONS = tuple(function for function in AggFunction if function not in INTERNAL_FUNCTIONS)
 
 
 def random_grants(rng: Random, world: World) -> dict[str, Grant]:

@@ -5,14 +5,14 @@ Expected rows are written as `run --json` prints them: ISO times, `null`, an att
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
-from sluicegate.errors import SluicegateError
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import INTEGER, Kind, Type
 from sluicegate.language.fold import apply
@@ -22,11 +22,18 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
 from sluicegate.source import SourceText
 from sluicegate.testing.corpus_compare import compare_rows, parse_time
+from sluicegate.testing.corpus_elements import (
+    CARRIED,
+    CorpusError,
+    read_carried,
+    read_corpus_punctuation,
+)
+from sluicegate.testing.oracle_policies import SP
 
 __all__ = ["Case", "CorpusError", "CorpusFile", "ExpectedError", "compare_rows", "load_corpus"]
 
 RawRow: TypeAlias = Mapping[str, object]
-Rows: TypeAlias = tuple[dict[str, Value], ...]
+Rows: TypeAlias = tuple[dict[str, Any], ...]
 
 DECISIONS = frozenset({"permit", "partial", "empty", "deny"})
 _FILE_KEYS = frozenset({"name", "cites", "catalog", "catalog_file", "input", "cases"})
@@ -40,12 +47,9 @@ _EXPECTATIONS = {
     "graphs",
     "valid_graphs",
     "witness_attributes",
+    "refused",
 }
 _CASE_KEYS = frozenset({"name", "user", "query", "also", "input"} | _EXPECTATIONS)
-
-
-class CorpusError(SluicegateError):
-    """A corpus file that cannot be read; the message names the file and the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class Case:
     graphs: int | None = None
     valid_graphs: int | None = None
     witness_attributes: frozenset[str] | None = None
+    refused: tuple[str, ...] | None = None
+    """The codes of punctuations of the input that are refused, stream by stream, in order."""
 
     @property
     def label(self) -> str:
@@ -97,21 +103,51 @@ class Case:
         return apply(base, parse_statements(SourceText("<also>", self.also))) if self.also else base
 
     def typed_input(self, catalog: Catalog) -> dict[str, Rows]:
-        """The input as values of the streams' types, streams without input included; an attribute not given is NULL."""
+        """The input as values of the streams' types, streams without input included; an attribute not given is NULL.
+
+        Of a punctuated stream also its punctuations, without those that are refused, and what its tuples name.
+        """
+        return {name: rows for name, (rows, _) in self._read_input(catalog).items()}
+
+    def refused_input(self, catalog: Catalog) -> tuple[str, ...]:
+        """The codes of the punctuations that are refused."""
+        return tuple(code for _, codes in self._read_input(catalog).values() for code in codes)
+
+    def _read_input(self, catalog: Catalog) -> dict[str, tuple[Rows, tuple[str, ...]]]:
         unknown = sorted(set(self.input) - set(catalog.streams))
         if unknown:
             raise CorpusError(f"{self.file}: input: the catalog has no stream `{unknown[0]}`")
         return {
-            name: tuple(self._typed_row(stream, at, row) for at, row in enumerate(self.input.get(name, ())))
+            name: self._read_stream(catalog, stream, self.input.get(name, ()))
             for name, stream in catalog.streams.items()
         }
 
-    def _typed_row(self, stream: Stream, at: int, row: RawRow) -> dict[str, Value]:
-        place = f"{self.file}: input.{stream.name}[{at}]"
-        unknown = sorted(set(row) - {name for name, _ in stream.attributes})
+    def _read_stream(
+        self, catalog: Catalog, stream: Stream, given: tuple[RawRow, ...]
+    ) -> tuple[Rows, tuple[str, ...]]:
+        rows: list[dict[str, Any]] = []
+        refused: list[str] = []
+        for at, row in enumerate(given):
+            place = f"{self.file}: input.{stream.name}[{at}]"
+            if stream.punctuated_by is not None and SP in row:
+                found = read_corpus_punctuation(row, stream, catalog, place)
+                if isinstance(found, str):
+                    refused.append(found)
+                else:
+                    rows.append(found)
+                continue
+            rows.append(self._typed_row(stream, row, place))
+        return tuple(rows), tuple(refused)
+
+    def _typed_row(self, stream: Stream, row: RawRow, place: str) -> dict[str, Any]:
+        carried = CARRIED if stream.punctuated_by is not None else frozenset[str]()
+        unknown = sorted(set(row) - {name for name, _ in stream.attributes} - carried)
         if unknown:
             raise CorpusError(f"{place}: the stream has no attribute `{unknown[0]}`")
-        return {name: _convert(row.get(name), of, f"{place}.{name}") for name, of in stream.attributes}
+        made: dict[str, Any] = {
+            name: _convert(row.get(name), of, f"{place}.{name}") for name, of in stream.attributes
+        }
+        return made | (read_carried(row, place) if carried else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +219,7 @@ def _read_case(reader: _Reader, source: CatalogSource, shared: Mapping[str, tupl
         graphs=reader.count("graphs"),
         valid_graphs=reader.count("valid_graphs"),
         witness_attributes=reader.names("witness_attributes"),
+        refused=reader.texts("refused"),
     )
 
 
@@ -236,6 +273,12 @@ class _Reader:
             raise self.error(key, "must be a list of names")
         return frozenset(found)
 
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        """In order, repetitions too."""
+        if self.names(key) is None:
+            return None
+        return tuple(str(each) for each in self._list(key))
+
     def parts(self, key: str) -> list[_Reader]:
         return [
             _Reader(self.path, f"{self.place}{key}[{at}].", each) for at, each in enumerate(self._list(key))
@@ -248,7 +291,18 @@ class _Reader:
         if "input" not in self.content:
             return {}
         inner = _Reader(self.path, f"{self.place}input.", self.content["input"])
-        return {stream: inner.rows(stream) for stream in inner.content}
+        return {stream: inner.rows_or_file(stream) for stream in inner.content}
+
+    def rows_or_file(self, key: str) -> tuple[RawRow, ...]:
+        """Rows, or the name of a `.jsonl` file beside this one."""
+        if not isinstance(self.content[key], str):
+            return self.rows(key)
+        try:
+            lines = (self.path.parent / self.text(key)).read_text(encoding="utf-8").splitlines()
+            found = [json.loads(line) for line in lines if line.strip()]
+        except (OSError, ValueError) as error:
+            raise self.error(key, f"cannot be read: {error}") from error
+        return _Reader(self.path, self.place, {key: found}).rows(key)
 
     def _list(self, key: str) -> list[object]:
         value = self.content.get(key)

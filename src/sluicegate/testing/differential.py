@@ -10,6 +10,7 @@ from sluicegate.expr.nodes import Value
 from sluicegate.graph.interpret import result_rows, run
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.environment import environment
+from sluicegate.rewrite.named_results import Results
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.testing.cases import Case
 from sluicegate.testing.duckdb_run import run_duckdb
@@ -27,8 +28,11 @@ class Outcome:
 
 
 def authorize(case: Case) -> AuthorizedPlan | None:
-    """The plan that the rewriter makes of the case."""
-    return rewrite(case.catalog, case.catalog.users[case.user], case.root, case.united).plan
+    """The plan that the rewriter makes of the case, on top of those of the named results that it reads."""
+    results = Results(case.catalog)
+    catalog = results.seat(case.catalog, case.user, case.root)
+    plan = rewrite(catalog, case.catalog.users[case.user], case.root, case.united).plan
+    return None if plan is None else results.inline(plan)
 
 
 def interpret(case: Case, plan: AuthorizedPlan | None) -> list[dict[str, Value]]:

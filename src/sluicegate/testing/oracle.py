@@ -24,6 +24,14 @@ all tuples that it admits and the query selects, in windows no finer than its le
 without groups below MIN GROUP. UNITED adds the readable tuples that show what its functions need, instead of giving
 them rows of their own. Labels part populations above, and a join's row carries those of both sides.
 
+*Named results.* The rows that a maker gets are written down, and are the tuples of the stream that others read. With an
+ON RESULT they are those that the maker may pass on (grants and punctuations count only where they have the grant option),
+and every tuple has the policy that is stated.
+
+*Policies* (R13–R15). A tuple of a punctuated stream exists only under the policy that it names, for the subjects that this
+allows all attributes that the query needs of it. A row of several tuples has those whom all of them allow, and with none
+is not there. Which rows grants give is settled first; what a policy hides is then left out of each.
+
 *Output.* Each row once for every largest shown set; a row that shows nothing is left out.
 """
 
@@ -45,6 +53,8 @@ from sluicegate.graph.windows import TupleWindow
 from sluicegate.policy.catalog import Catalog
 from sluicegate.testing.oracle_decide import possible_ways
 from sluicegate.testing.oracle_grants import Data, Principal
+from sluicegate.testing.oracle_policies import attributes_asked
+from sluicegate.testing.oracle_results import write_results
 from sluicegate.testing.oracle_run import Run
 from sluicegate.testing.oracle_usage import Usage, leaves
 from sluicegate.testing.oracle_ways import maximal_sets
@@ -67,24 +77,46 @@ def expected(
     outputs: tuple[Field, ...],
     data: Data,
     united: bool = False,
+    delegating: bool = False,
 ) -> ModelResult:
-    """What the user gets from the query over tuples in arrival order; a missing attribute is NULL."""
+    """What the user gets from the query over tuples in arrival order; a missing attribute is NULL.
+
+    `delegating` where the query has an ON RESULT: what the user may pass on.
+    """
     _check(query_root, united)
-    principal = Principal(catalog, user, data)
+    catalog, data = write_results(catalog, user, query_root, data, _ask, delegating)
+    principal = Principal(catalog, user, data, delegating)
     usage: Usage = {field.column: False for field in outputs if not field.hidden}
     allows = any(shown for _, shown in possible_ways(principal, query_root, usage, frozenset()))
     rows = []
-    for row in Run(principal, united).rows(query_root, usage, frozenset()):
+    asked = attributes_asked(query_root, usage)
+    for row in Run(principal, united, asked).rows(query_root, usage, frozenset()):
         extra: dict[str, Value] = {}
         if WINDOW_START in row.values:
             extra = {"window_start": row.values[WINDOW_START], "window_end": row.values[WINDOW_END]}
         if row.label:
             extra["_grant"] = "+".join(sorted({name for name, _ in row.label}))
         for shown in maximal_sets(row.alternatives):
-            kept = {field.name: row.values[field.column] for field in outputs if field.column in shown}
+            kept = {
+                field.name: row.values[field.column]
+                for field in outputs
+                if field.column in shown - row.hidden
+            }
             if kept:
                 rows.append(kept | extra)
     return ModelResult(rows, allows)
+
+
+def _ask(
+    catalog: Catalog,
+    user: str,
+    root: Node,
+    outputs: tuple[Field, ...],
+    data: Data,
+    united: bool,
+    delegating: bool,
+) -> list[dict[str, Value]]:
+    return expected(catalog, user, root, outputs, data, united, delegating).rows
 
 
 def _check(root: Node, united: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
+from typing import Any
 
 from sluicegate.expr.evaluate import Environment, evaluate, is_true
 from sluicegate.expr.functions import FUNCTIONS
@@ -36,7 +37,8 @@ from sluicegate.expr.values import conform
 from sluicegate.graph.operators import AggCall, AggFunction, Aggregate, Join, Node, Source
 from sluicegate.graph.windows import TimeWindow
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.model import During, Grant, Privilege
+from sluicegate.policy.model import During, Grant, Privilege, Stream, StreamRef, Subject
+from sluicegate.testing.oracle_policies import Policies
 from sluicegate.testing.oracle_usage import (
     Usage,
     considered_calls,
@@ -49,7 +51,7 @@ from sluicegate.testing.oracle_usage import (
     source_usage,
 )
 
-Data = Mapping[str, Sequence[Mapping[str, Value]]]
+Data = Mapping[str, Sequence[Mapping[str, Any]]]
 Attributes = frozenset[tuple[str, str]]
 """Source attributes: (alias of the occurrence, attribute)."""
 
@@ -75,6 +77,13 @@ class Reading:
         return substitute(expr, mapping)
 
 
+def _provided(stream: Stream, user: str) -> Grant:
+    """`GOVERNED BY PROVIDER`: everybody may ask for everything, and the tuples' policies alone decide (R14)."""
+    attributes = tuple(Column(stream.name, name, of) for name, of in stream.attributes)
+    refs = (StreamRef(stream.name, stream.name),)
+    return Grant(f"provided {stream.name}", Subject(user, True), Privilege.READ, refs, attributes)
+
+
 @lru_cache(maxsize=50_000)
 def _follows(premise: Expr, conclusion: Expr) -> bool:
     return conclusion in conjuncts(premise) or implies(premise, conclusion)
@@ -83,15 +92,17 @@ def _follows(premise: Expr, conclusion: Expr) -> bool:
 class Principal:
     """A user with the grants it holds, over given data."""
 
-    def __init__(self, catalog: Catalog, user: str, data: Data) -> None:
+    def __init__(self, catalog: Catalog, user: str, data: Data, delegating: bool = False) -> None:
         known = catalog.users.get(user)
         if known is not None and known.follow is not None:
             raise ValueError("the model does not know profile attributes that follow a stream")
-        self.catalog = catalog
+        self.catalog, self.delegating = catalog, delegating
         self.profile = dict(known.profile) if known is not None else {}
         facts = {key: fact.value.value for key, fact in catalog.facts.items()}
         self.env = Environment({name: value.value for name, value in self.profile.items()}, facts)
         self.grants = [] if known is None or known.disabled else self._held(user)
+        self.by_name = {grant.name: grant for grant in self.grants}
+        self.policies = Policies(catalog, user, data, delegating)
         self._data = data
         self._tuples: dict[tuple[str, int], dict[str, Value]] = {}
         self._personals: dict[str, Expr] = {}
@@ -102,12 +113,20 @@ class Principal:
 
     def _held(self, user: str) -> list[Grant]:
         roles = self.catalog.roles_of(user)
-        return [
+        held = [
             grant
             for name, grant in sorted(self.catalog.grants.items())
             if grant.closed is None
             and (grant.subject.name == user if grant.subject.is_user else grant.subject.name in roles)
         ]
+        provided = {name: each for name, each in self.catalog.streams.items() if each.governed_by_provider}
+        if self.delegating:
+            held = [each for each in held if each.grant_option or self._is_owner(user, each)]
+        kept = [grant for grant in held if provided.keys().isdisjoint(grant.stream_names)]
+        return kept + [_provided(stream, user) for stream in provided.values()]
+
+    def _is_owner(self, user: str, grant: Grant) -> bool:
+        return {self.catalog.streams[name].owner for name in grant.stream_names} == {user}
 
     def on(self, privilege: Privilege, streams: Sequence[str]) -> list[Grant]:
         """Grants that name exactly these streams, as a multiset."""

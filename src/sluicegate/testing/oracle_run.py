@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sluicegate.expr.evaluate import evaluate, is_true
 from sluicegate.expr.nodes import TRUE, Column, Expr, Value
@@ -22,6 +22,7 @@ from sluicegate.graph.operators import (
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 from sluicegate.policy.model import LeastWindow
 from sluicegate.testing.oracle_grants import Principal, Reading, attributes_of, contains, covered_calls
+from sluicegate.testing.oracle_policies import Asked, hidden_columns
 from sluicegate.testing.oracle_usage import (
     Usage,
     considered_calls,
@@ -52,6 +53,7 @@ from sluicegate.testing.oracle_windows import (
     Pane,
     Row,
     arrival_order,
+    common_subjects,
     compute_call,
     cut_windows,
     group_rows,
@@ -67,8 +69,10 @@ ANYBODY: Alternatives = frozenset({(NOBODY, frozenset())})
 class Run:
     """One query of one principal. `tied` names the streams that an operator's rows meet again in a join above."""
 
-    def __init__(self, principal: Principal, united: bool) -> None:
+    def __init__(self, principal: Principal, united: bool, asked: Mapping[str, Asked] | None = None) -> None:
+        """`asked` says, by alias, what the query wants of a punctuated source's tuples (R15)."""
         self.principal = principal
+        self.asked = asked or {}
         self.env = principal.env
         self.united = united
         self._made = 0
@@ -103,7 +107,7 @@ class Run:
 
     def _read(self, node: Source, usage: Usage) -> list[Row]:
         ways = dict(read_ways(self.principal, node, usage))
-        grants = [self.principal.catalog.grants[name] for name in ways]
+        grants = [self.principal.by_name[name] for name in ways]
         rows = []
         for row in self._tuples(node):
             at = (node, row.identity[0][1])
@@ -122,7 +126,13 @@ class Run:
             values = {field.column: given[field.name] for field in node.fields}
             time = self.principal.time_of(node, position)
             timeless = node.event_time is None
-            rows.append(Row(values, time, timeless, (position,), ((node.alias, position),), ANYBODY))
+            row = Row(values, time, timeless, (position,), ((node.alias, position),), ANYBODY)
+            if node.stream in self.principal.policies.governed:
+                judged = self.principal.policies.judge(node, position, self.asked[node.alias])
+                if judged is None:
+                    continue
+                row.subjects, row.hidden = judged.subjects, hidden_columns(node, judged)
+            rows.append(row)
         return rows
 
     def _select(self, rows: list[Row], predicate: Expr) -> list[Row]:
@@ -144,6 +154,7 @@ class Run:
                 memo[row.alternatives] = through_project(node, row.alternatives)
             other = row.with_alternatives(memo[row.alternatives])
             other.values = values
+            other.hidden = frozenset(item.field.column for item in node.items if item.expr in row.hidden)
             made.append(other)
         return made
 
@@ -156,6 +167,7 @@ class Run:
                 values = {names.get(column, column): value for column, value in row.values.items()}
                 other = row.with_alternatives(through_union(node, branch, row.alternatives))
                 other.values = values
+                other.hidden = frozenset(names[column] for column in row.hidden if column in names)
                 other.arrivals = (number, *row.arrivals)
                 made.append(other)
         return made
@@ -192,7 +204,8 @@ class Run:
             key = (a.alternatives, b.alternatives)
             if key not in memo:
                 memo[key] = combine(*key)
-            if not memo[key]:
+            subjects = common_subjects((a, b))
+            if not memo[key] or subjects == frozenset():
                 continue
             values = {**a.values, **b.values}
             values.pop(WINDOW_START, None)
@@ -201,7 +214,9 @@ class Run:
                 time, timeless = pair_time(a, b)
                 identity = a.identity + b.identity
                 label = a.label | b.label
-                made.append(Row(values, time, timeless, a.arrivals + b.arrivals, identity, memo[key], label))
+                pair = Row(values, time, timeless, a.arrivals + b.arrivals, identity, memo[key], label)
+                pair.subjects, pair.hidden = subjects, a.hidden | b.hidden
+                made.append(pair)
         return made
 
     def _ungoverned(self, node: Node, least: int) -> list[Row]:
@@ -318,6 +333,9 @@ class Run:
             [item.field.column for item in node.group_by] + [call.field.column for call in calls]
         )
         for key, rows in group_rows(pane.rows, lambda row: self._key(node, row)).items():
+            subjects = common_subjects(rows)
+            if subjects == frozenset():
+                continue
             values: dict[Column, Value] = {call.field.column: None for call in node.calls}
             values |= {item.field.column: value for item, value in zip(node.group_by, key, strict=True)}
             values |= {call.field.column: compute_call(call, rows, self.env) for call in calls}
@@ -325,7 +343,7 @@ class Run:
                 values |= {WINDOW_START: pane.start, WINDOW_END: pane.end}
             self._made += 1
             way = frozenset({(assignment, shown)})
-            made.append(Row(values, pane.time, False, (), (("#", self._made),), way, label))
+            made.append(Row(values, pane.time, False, (), (("#", self._made),), way, label, subjects))
         return made
 
 

@@ -130,10 +130,8 @@ def _covers(
         return frozenset(
             frozenset({(node.stream, name)})
             for name, _ in read_ways(principal, node, usage)
-            if needed <= {column.name for column in principal.catalog.grants[name].attributes}
-            and principal.admits(
-                principal.catalog.grants[name], {principal.catalog.grants[name].streams[0].alias: at}
-            )
+            if needed <= {column.name for column in principal.by_name[name].attributes}
+            and principal.admits(principal.by_name[name], {principal.by_name[name].streams[0].alias: at})
         )
     inputs = zip(node.inputs, usage_below(node, usage), strict=True)
     below = [_covers(principal, each, positions, used, needs) for each, needs in inputs]

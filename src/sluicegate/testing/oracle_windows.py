@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sluicegate.expr.evaluate import Environment, evaluate
 from sluicegate.expr.nodes import Column, Value
@@ -38,11 +38,19 @@ class Row:
     identity: Identity
     alternatives: frozenset[Alternative] = frozenset()
     label: Label = frozenset()
+    subjects: frozenset[str] | None = None
+    """Whom the policies of its tuples allow together; None where these have none (R15)."""
+    hidden: frozenset[Column] = frozenset()
+    """What those policies leave out."""
 
     def with_alternatives(self, alternatives: frozenset[Alternative]) -> Row:
-        return Row(
-            self.values, self.time, self.timeless, self.arrivals, self.identity, alternatives, self.label
-        )
+        return replace(self, alternatives=alternatives)
+
+
+def common_subjects(rows: Iterable[Row]) -> frozenset[str] | None:
+    """Whom all of them allow; None where none of them has a policy."""
+    known = [row.subjects for row in rows if row.subjects is not None]
+    return frozenset.intersection(*known) if known else None
 
 
 def time_order(row: Row) -> tuple[int, tuple[int, ...]]:

@@ -10,14 +10,20 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import TIMESTAMP
 from sluicegate.graph.interpret import result_rows, run
+from sluicegate.graph.operators import Shield
 from sluicegate.graph.plan import END_NAME, START_NAME, AuthorizedPlan
 from sluicegate.language.resolve import ResolvedQuery, read_query
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.environment import environment
 from sluicegate.rewrite.explain import Explanation, explain
+from sluicegate.rewrite.named_results import Results
 from sluicegate.rewrite.notices import Decision
+from sluicegate.targets.base import Construct, Part, find_constructs
+from sluicegate.targets.duckdb import ABILITIES as DUCKDB
+from sluicegate.targets.spark import ABILITIES as SPARK
 from sluicegate.testing.corpus import Case, ExpectedError, Rows
 from sluicegate.testing.corpus_compare import compare_rows, format_time
+from sluicegate.testing.masks import add_masks
 from sluicegate.testing.oracle import expected
 
 Found: TypeAlias = list[dict[str, Value]]
@@ -34,7 +40,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """A case that could be read."""
 
     case: Case
@@ -53,9 +59,31 @@ def judge_case(case: Case, engine: str = "interpreter") -> list[Difference]:
         return _judge_error(case.error, error)
     if case.error is not None:
         return [Difference("error", case.error.code, "the query is read")]
-    explanation = explain(catalog, case.user, query.root, query.united, limit=0)
-    asked = _Asked(case, catalog, query, case.typed_input(catalog), explanation)
-    return [*_judge_explanation(case, explanation), *_judge_rows(asked, ENGINES[engine])]
+    explanation = explain(catalog, case.user, query.root, query.united, 0, query.delegating)
+    asked = Asked(case, catalog, query, case.typed_input(catalog), explanation)
+    rows = [] if _is_unable(asked, engine) else _judge_rows(asked, ENGINES[engine])
+    return [*_judge_explanation(case, explanation), *_judge_refused(asked), *rows]
+
+
+def _is_unable(asked: Asked, engine: str) -> bool:
+    """Whether the engine has no shield, and the query needs one: it says nothing of the rows then."""
+    plan = asked.explanation.draft.plan
+    abilities = {DUCKDB.target: DUCKDB, SPARK.target: SPARK}.get(engine)
+    shield = Construct(Part.OPERATOR, Shield.__name__)
+    return (
+        plan is not None
+        and abilities is not None
+        and not abilities.has(shield)
+        and shield in find_constructs(plan)
+    )
+
+
+def _judge_refused(asked: Asked) -> list[Difference]:
+    wanted = asked.case.refused
+    got = () if wanted is None else asked.case.refused_input(asked.catalog)
+    if wanted in (None, got):
+        return []
+    return [Difference("refused", ", ".join(wanted or ()) or "none", ", ".join(got) or "none")]
 
 
 def _judge_error(wanted: ExpectedError | None, error: DiagnosticError) -> list[Difference]:
@@ -102,7 +130,7 @@ def _join(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def _judge_rows(asked: _Asked, engine: Callable[[_Asked], Found]) -> list[Difference]:
+def _judge_rows(asked: Asked, engine: Callable[[Asked], Found]) -> list[Difference]:
     wanted = asked.case.rows
     if wanted is None:
         return []
@@ -114,7 +142,7 @@ def _judge_rows(asked: _Asked, engine: Callable[[_Asked], Found]) -> list[Differ
     return [Difference("rows", str(len(wanted)), str(len(got)), tuple(told.splitlines()))]
 
 
-def _readable(asked: _Asked, rows: Found) -> list[dict[str, object]]:
+def _readable(asked: Asked, rows: Found) -> list[dict[str, object]]:
     times = {each.name for each in asked.query.outputs if each.type == TIMESTAMP} | {START_NAME, END_NAME}
     return [
         {
@@ -125,35 +153,48 @@ def _readable(asked: _Asked, rows: Found) -> list[dict[str, object]]:
     ]
 
 
-def _interpret(asked: _Asked) -> Found:
-    plan = _released(asked.explanation)
+def _interpret(asked: Asked) -> Found:
+    plan = released_plan(asked)
     if plan is None:
         return []
-    rows = run(plan.root, asked.data, environment(asked.catalog, asked.case.user))
+    data = add_masks(asked.catalog, plan, asked.data)
+    rows = run(plan.root, data, environment(asked.catalog, asked.case.user))
     return result_rows(rows, plan.outputs, plan.label)
 
 
-def _run_duckdb(asked: _Asked) -> Found:
+def _run_duckdb(asked: Asked) -> Found:
     # imported here: the other engines work without it
     from sluicegate.testing.duckdb_run import run_duckdb
 
-    plan = _released(asked.explanation)
+    plan = released_plan(asked)
     if plan is None:
         return []
     env = environment(asked.catalog, asked.case.user)
     return run_duckdb(plan, asked.data, asked.catalog.streams, env)
 
 
-def _consult_model(asked: _Asked) -> Found:
+def _consult_model(asked: Asked) -> Found:
     query = asked.query
-    return expected(asked.catalog, asked.case.user, query.root, query.outputs, asked.data, query.united).rows
+    return expected(
+        asked.catalog,
+        asked.case.user,
+        query.root,
+        query.outputs,
+        asked.data,
+        query.united,
+        query.delegating,
+    ).rows
 
 
-def _released(found: Explanation) -> AuthorizedPlan | None:
-    return None if found.decision is Decision.DENY else found.draft.plan
+def released_plan(asked: Asked) -> AuthorizedPlan | None:
+    """What an engine runs: named results are put in as their makers may have them."""
+    plan = asked.explanation.draft.plan
+    denied = asked.explanation.decision is Decision.DENY
+    results = Results(asked.catalog, delegating=asked.query.delegating)
+    return None if denied or plan is None else results.inline(plan)
 
 
-ENGINES: dict[str, Callable[[_Asked], Found]] = {
+ENGINES: dict[str, Callable[[Asked], Found]] = {
     "interpreter": _interpret,
     "duckdb": _run_duckdb,
     "reference": _consult_model,

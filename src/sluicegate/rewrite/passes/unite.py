@@ -8,10 +8,11 @@ from sluicegate.expr.types import BOOLEAN, STRING
 from sluicegate.graph.operators import Field, Item, Node, Project, Select
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
 from sluicegate.policy.bind import Binder
-from sluicegate.rewrite.blocks import Block, SourceLeaf, all_blocks, leaves
+from sluicegate.rewrite.blocks import Block
 from sluicegate.rewrite.candidates import Candidates
 from sluicegate.rewrite.passes.set_usage import Usage
 from sluicegate.rewrite.passes.unite_views import Uniter
+from sluicegate.rewrite.shielding import make_shields
 from sluicegate.rewrite.ways import Way, bounds
 
 
@@ -19,16 +20,8 @@ def unite(
     block: Block, usage: Usage, candidates: Candidates, binder: Binder, united: bool
 ) -> AuthorizedPlan | None:
     """All that the candidates allow, as one plan."""
-    streams = binder.catalog.streams
-    punctuated = frozenset(
-        leaf.source.stream
-        for inner in all_blocks(block)
-        for leaf in leaves(inner.tree)
-        if isinstance(leaf, SourceLeaf)
-        and leaf.source.stream in streams
-        and streams[leaf.source.stream].punctuated_by is not None
-    )
-    way = Uniter(binder, usage, candidates, punctuated, united).block(block)
+    shields = make_shields(block, usage, binder)
+    way = Uniter(binder, usage, candidates, shields, united).block(block)
     return None if way is None else _plan(block, way)
 
 

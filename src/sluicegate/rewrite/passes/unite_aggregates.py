@@ -39,16 +39,27 @@ from sluicegate.graph.operators import (
     Project,
     Select,
     Source,
+    roles_field,
 )
 from sluicegate.graph.windows import TimeWindow
 from sluicegate.policy.bind import covers_window
 from sluicegate.policy.model import LeastWindow, Privilege
-from sluicegate.rewrite.blocks import AggLeaf, JoinTree, SourceLeaf, Tree, aliases, joins, linked_streams
+from sluicegate.rewrite.blocks import (
+    AggLeaf,
+    JoinTree,
+    SourceLeaf,
+    Tree,
+    aliases,
+    joins,
+    leaves,
+    linked_streams,
+)
 from sluicegate.rewrite.candidates import AggCandidate, Candidates, Matched, event_time
 from sluicegate.rewrite.passes.find_aggregates import used_calls
 from sluicegate.rewrite.passes.push_conditions import split_sides
 from sluicegate.rewrite.passes.set_usage import Need
 from sluicegate.rewrite.passes.widen_joins import in_window, widen_join
+from sluicegate.rewrite.shielding import common, keep_common
 from sluicegate.rewrite.ways import Alternative, Factor, Output, Way, merge_factors, merge_labels, two_valued
 
 if TYPE_CHECKING:
@@ -102,12 +113,23 @@ def _readable(uniter: Uniter, leaf: AggLeaf, linked: frozenset[str]) -> Way | No
     parts = [each for each in (*shown, *revealed.flags.values()) if isinstance(each, Column)]
     if isinstance(label, Column):
         parts.append(label)
-    made = Aggregate(node, calls, leaf.window, leaf.group_by, tuple(dict.fromkeys(parts)))
+    merged, roles = _merged_roles(leaf, lowered.roles)
+    made: Node = Aggregate(node, (*calls, *merged), leaf.window, leaf.group_by, tuple(dict.fromkeys(parts)))
+    made = keep_common(made, roles)
     results = [
         Output(call.field.column, outputs[call.field.column].shown) if call in calls else Output(None)
         for call in leaf.calls
     ]
-    return Way(made, (*_groups(leaf), *results), label, revealed.flags, lowered.grants)
+    return Way(made, (*_groups(leaf), *results), label, revealed.flags, lowered.grants, common(roles))
+
+
+def _merged_roles(leaf: AggLeaf, roles: tuple[Expr, ...]) -> tuple[tuple[AggCall, ...], tuple[Expr, ...]]:
+    """What the policies of all tuples behind an aggregate's row allow together (R15), as a call of its own."""
+    shared = common(roles)
+    if shared is None:
+        return (), ()
+    made = roles_field(leaf.name)
+    return (AggCall(AggFunction.COMMON_ROLES, shared, made),), (made.column,)
 
 
 def _is_shown(output: Output | None) -> bool:
@@ -146,20 +168,26 @@ def _granted(
     # Over one source the whole predicate stands directly above it; over a join only what one side answers for.
     demands = {tree.alias: population} if isinstance(tree, SourceLeaf) else split_sides(population)
     node = _Raw(uniter, candidate, population, demands).of(tree)
+    merged, roles = _merged_roles(leaf, _roles_below(uniter, tree))
     if isinstance(tree, JoinTree):
         node = Select(node, population, (grant.name,))
     if leaf.input.where:
         node = Select(node, conjoin(*leaf.input.where))
     if grant.min_group:
-        node = _counted(uniter, leaf, candidate, node, calls, used)
+        node = _counted(uniter, leaf, candidate, node, (*calls, *merged), used)
     else:
-        node = Aggregate(node, calls, candidate.window, leaf.group_by, (), (grant.name,))
+        node = Aggregate(node, (*calls, *merged), candidate.window, leaf.group_by, (), (grant.name,))
+    node = keep_common(node, roles)
     if grant.during is not None and isinstance(candidate.window, TimeWindow):
         during = uniter.binder.bind_during(grant.during)
         node = Select(node, covers_window(during, WINDOW_START, WINDOW_END), (grant.name,))
     results = [Output(call.field.column) if call in calls else Output(None) for call in leaf.calls]
     flags = {(stream, name): TRUE for stream in sorted(linked) for name in uniter.grants_of(stream)}
-    return Way(node, (*_groups(leaf), *results), label, flags, frozenset({grant.name}))
+    return Way(node, (*_groups(leaf), *results), label, flags, frozenset({grant.name}), common(roles))
+
+
+def _roles_below(uniter: Uniter, tree: Tree) -> tuple[Expr, ...]:
+    return tuple(each for leaf in leaves(tree) for each in uniter.shields.roles(leaf.alias))
 
 
 def _counted(
@@ -215,7 +243,9 @@ class _Raw:
             case JoinTree():
                 left, right = self.of(tree.left), self.of(tree.right)
                 windows = widen_join(tree, _leasts(self.uniter, tree, self.candidate))
-                return Join(left, right, conjoin(*tree.predicate), *windows)
+                made = Join(left, right, conjoin(*tree.predicate), *windows)
+                sides = [_roles_below(self.uniter, each) for each in (tree.left, tree.right)]
+                return keep_common(made, (*sides[0], *sides[1])) if all(sides) else made
             case _:
                 raise TypeError(f"an aggregate grant does not reach below {type(tree).__name__}")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from sluicegate.errors import InvariantError
-from sluicegate.expr.nodes import FALSE, TRUE, Column, Expr, columns, conjoin, disjoin
+from sluicegate.expr.nodes import TRUE, Column, Expr, columns, conjoin, disjoin
 from sluicegate.expr.types import BOOLEAN
 from sluicegate.graph.operators import (
     Field,
@@ -50,6 +50,7 @@ from sluicegate.rewrite.candidates import Candidates, JoinCandidate, ReadCandida
 from sluicegate.rewrite.passes.push_conditions import is_trivial, needed_of
 from sluicegate.rewrite.passes.set_usage import Need, Usage
 from sluicegate.rewrite.passes.widen_joins import in_window, widen_join
+from sluicegate.rewrite.shielding import Shields, common, hide, keep_common
 from sluicegate.rewrite.ways import (
     Alternative,
     Factor,
@@ -75,14 +76,13 @@ class Uniter:
         binder: Binder,
         usage: Usage,
         candidates: Candidates,
-        punctuated: frozenset[str] = NO_STREAMS,
+        shields: Shields,
         united: bool = False,
     ) -> None:
-        """`punctuated` streams are those that release nothing here."""
         self.binder = binder
         self.usage = usage
         self.candidates = candidates
-        self.punctuated = punctuated
+        self.shields = shields
         self.united = united
         self._grants_of: dict[str, tuple[str, ...]] = {}
         self._leasts: dict[frozenset[str], list[LeastWindow | None]] = {}
@@ -101,7 +101,14 @@ class Uniter:
             revealed.output(item.expr) if need is not Need.UNUSED else Output(None)
             for item, need in zip(block.items, needs, strict=True)
         )
-        return Way(revealed.node, outputs, merge_labels(lowered.labels), revealed.flags, lowered.grants)
+        return Way(
+            revealed.node,
+            outputs,
+            merge_labels(lowered.labels),
+            revealed.flags,
+            lowered.grants,
+            common(lowered.roles),
+        )
 
     def filtered(self, block: Block, linked: frozenset[str]) -> Lowered | None:
         """The tree under its views, and the user's selections above them."""
@@ -147,7 +154,7 @@ class Uniter:
             hidden = told - next(iter(shown_sets))
             early = disjoin(*(each.predicate for each in reads))
             node = self.scan(leaf.source, needed - hidden, early, (), names)
-            return Lowered(node, hidden=hidden, grants=frozenset(names))
+            return self._under_shield(leaf.alias, Lowered(node, hidden=hidden, grants=frozenset(names)))
         flags = [
             Item(Field("#flag:" + leaf.alias, each.grant.name, BOOLEAN), two_valued(each.predicate))
             for each in reads
@@ -163,7 +170,10 @@ class Uniter:
             replace(view, when=flag.field.column) for view, flag in zip(views, flags, strict=True)
         ]
         factor = Factor(told, gather(alternatives, linked))
-        return Lowered(node, (factor,), grants=frozenset(names))
+        return self._under_shield(leaf.alias, Lowered(node, (factor,), grants=frozenset(names)))
+
+    def _under_shield(self, alias: str, lowered: Lowered) -> Lowered:
+        return replace(lowered, roles=self.shields.roles(alias), allowed=self.shields.allowed(alias))
 
     def scan(
         self,
@@ -174,13 +184,11 @@ class Uniter:
         by: tuple[str, ...],
     ) -> Node:
         """The source, the rows that some way may see, and the columns that are needed."""
-        node: Node = source
-        if source.stream in self.punctuated:
-            # Its tuples are released only under punctuations (R13), and this form has no shield: none is.
-            node = Select(node, FALSE, ("punctuations",))
+        node: Node = self.shields.of.get(source.alias, source)
         if early != TRUE:
             node = Select(node, early, by)
-        items = tuple(Item(each, each.column) for each in source.fields if each.column in keep)
+        keep |= frozenset(self.shields.flags(source.alias))
+        items = tuple(Item(each, each.column) for each in node.fields if each.column in keep)
         return Project(node, (*items, *flags), by)
 
     def _opaque(self, leaf: Leaf, linked: frozenset[str]) -> Lowered | None:
@@ -211,7 +219,7 @@ class Uniter:
         leasts = [each.grant.least for each in (*covering, *own)]
         self._leasts[aliases(tree)] = leasts
         left_window, right_window = widen_join(tree, leasts)
-        node = Join(
+        node: Node = Join(
             _below(left.node, tree.left_where),
             _below(right.node, tree.right_where),
             conjoin(*tree.predicate),
@@ -221,6 +229,8 @@ class Uniter:
         # Read pair by pair, a join that was widened for grants above it still gives what was asked for.
         asked = in_window(tree, leasts, None)
         near = () if asked == TRUE else (Factor(frozenset(), (Alternative(asked, frozenset()),)),)
+        if left.roles and right.roles:
+            node = keep_common(node, (*left.roles, *right.roles))
         joined = Lowered(
             node,
             (*left.factors, *right.factors, *near),
@@ -228,6 +238,8 @@ class Uniter:
             {**left.companions, **right.companions},
             (*left.labels, *right.labels),
             left.grants | right.grants,
+            (*left.roles, *right.roles),
+            {**left.allowed, **right.allowed},
         )
         if not own:
             return joined
@@ -289,6 +301,9 @@ class Uniter:
             hidden |= unfolded.hidden
             shown.update(unfolded.companions)
             flags.update(unfolded.flags)
+        for column, allowed in lowered.allowed.items():
+            if column not in hidden:
+                node, shown[column] = hide(node, column, allowed, shown.get(column))
         return Revealed(node, hidden, shown, flags)
 
     def grants_of(self, stream: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from sluicegate.testing.recovery.reader import Taken, read_taken
 from sluicegate.testing.recovery.world import CHANGED, POLICY, QUERIES, WITHDRAWN, World, find_model_rows
 
 Row = Mapping[str, Value]
-_UNTOUCHED = ("kept", "others")
+_UNTOUCHED = ("kept", "others", "judged", "waited")
 _PASSED = ("rows", "sums", "pairs")
 
 

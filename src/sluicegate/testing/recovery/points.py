@@ -21,6 +21,8 @@ from sluicegate.runtime.ledger_file import LedgerFile
 from sluicegate.runtime.network.carried_store import CarriedStore
 from sluicegate.runtime.network.network import Network
 from sluicegate.runtime.network.running import Records
+from sluicegate.runtime.shield.class_table import ClassTable
+from sluicegate.runtime.shield.shield import Shield
 from sluicegate.testing.recovery.reader import Reader
 
 
@@ -37,6 +39,9 @@ POINTS: Mapping[str, Point] = {
     "rows of a batch written": Point(ingest, "write_batch", 3),
     "batch committed": Point(SourceLog, "commit", 3),
     "batch described": Point(SourceLog, "_write_meta", 3),
+    "policies numbered": Point(ClassTable, "intern", 3),
+    "shield's memory kept": Point(Shield, "keep", 3),
+    "shield's batch settled": Point(Shield, "settle", 3),
     "input ended": Point(SourceLog, "finish", 1),
     "log cut": Point(SourceLog, "cut", 1),
     "log put together": Point(SourceLog, "compact", 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,11 +14,16 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from sluicegate.expr.nodes import Value
+from sluicegate.expr.types import STRING
 from sluicegate.language.load import read_catalog
+from sluicegate.language.punctuation_wire import write_punctuation
 from sluicegate.language.resolve import read_query
 from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.elements import Punctuation
+from sluicegate.policy.punctuation import Anything, Constant, DataDescription, OneOf, Restriction
 from sluicegate.runtime.frames import make_table
 from sluicegate.testing.oracle import expected
+from sluicegate.testing.oracle_policies import SENDER, SP, SP_COUNT, SP_TS
 
 Row = Mapping[str, Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,6 +33,7 @@ SECOND = 1_000_000
 STEP = SECOND // 10
 DISORDER = SECOND
 """Rows come at most so much after later ones: less than the watermark."""
+_OWNER = "dan"
 
 STREAMS = """
 CREATE STREAM S (ts TIMESTAMP, id BIGINT, kind STRING, n INT) TIMESTAMP BY ts WATERMARK '2 seconds'
@@ -35,6 +41,17 @@ CREATE STREAM S (ts TIMESTAMP, id BIGINT, kind STRING, n INT) TIMESTAMP BY ts WA
 CREATE STREAM T (ts TIMESTAMP, id BIGINT, kind STRING, n INT) TIMESTAMP BY ts WATERMARK '2 seconds'
   FROM parquet OPTIONS (path = '{folder}/t', maxFilesPerTrigger = '1');
 CREATE ROLE Reader; CREATE ROLE Counter;
+CREATE USER dan;
+CREATE STREAM V (ts TIMESTAMP, id BIGINT, kind STRING, n INT) TIMESTAMP BY ts WATERMARK '2 seconds' OWNER dan
+  FROM replay OPTIONS (path = '{folder}/v.jsonl', rows_per_batch = '{batch}')
+  PUNCTUATED BY kind GOVERNED BY PROVIDER;
+CREATE STREAM W (ts TIMESTAMP, id BIGINT, kind STRING, n INT) TIMESTAMP BY ts WATERMARK '2 seconds' OWNER dan
+  FROM replay OPTIONS (path = '{folder}/w.jsonl', rows_per_batch = '{batch}')
+  PUNCTUATED BY kind ORDER ANY GOVERNED BY PROVIDER;
+CREATE STREAM Warm OWNER ann AS SELECT ts, id, n FROM S WHERE n >= 4;
+CREATE STREAM Fives OWNER ann AS SELECT COUNT(*) AS c FROM S [RANGE 5 SECONDS];
+CREATE GRANT warm READ (id, n) ON Warm TO USER dan;
+CREATE GRANT fives READ (c) ON Fives TO USER dan;
 """
 POLICY = """
 CREATE USER ann ROLES (Reader) SET (Kind = 'red');
@@ -71,6 +88,11 @@ QUERIES: Mapping[str, tuple[str, str]] = {
     "pairs": ("ann", f"SELECT S.id, T.id AS tid, S.kind, T.kind AS tkind, T.n AS m {_JOIN}"),
     "threes": ("ann", "SELECT MIN(id) AS low, SUM(n) AS t, LAST(id) AS last FROM S [ROWS 3 SLIDE 2]"),
     "others": ("cas", "SELECT MIN(id) AS low, SUM(n) AS t, LAST(id) AS last FROM S [ROWS 3 SLIDE 2]"),
+    "named": ("dan", "SELECT id, n FROM Warm WHERE n <> 5"),
+    "tens": ("dan", "SELECT SUM(c) AS t FROM Fives [RANGE 10 SECONDS]"),
+    "judged": ("cas", "SELECT id, kind, n FROM V"),
+    "lost": ("bob", "SELECT id, n FROM V WHERE kind <> 'blue'"),
+    "waited": ("cas", "SELECT kind, COUNT(*) AS c, SUM(n) AS t FROM W [RANGE 5 SECONDS] GROUP BY kind"),
 }
 """By handle: the user, and what it asks."""
 WITHDRAWN = frozenset({"given"})
@@ -103,9 +125,12 @@ def make_world(folder: Path, seed: int, batches: int = 8, batch: int = 40) -> Wo
         "S": [_make_row(rng, at, at * STEP) for at in range(count)],
         "T": [_make_row(rng, at, at * STEP + rng.randint(-4, 4) * SECOND) for at in range(0, count, 3)],
     }
+    data |= {name: list(_punctuate(rng, count)) for name in ("V", "W")}
     data["T"].sort(key=lambda row: row["ts"] + rng.randint(0, DISORDER))
     (folder / "t").mkdir(parents=True)
     _write_lines(folder / "s.jsonl", data["S"], rng)
+    for name in ("V", "W"):
+        _write_lines(folder / f"{name.lower()}.jsonl", data[name], rng)
     world = World(folder, batch, data)
     _write_tables(world, 5)
     return world
@@ -116,13 +141,45 @@ def _make_row(rng: Random, number: int, moment: int) -> dict[str, Any]:
     return {"ts": START + moment - late, "id": number, "kind": rng.choice(KINDS), "n": rng.randint(0, 9)}
 
 
+def _punctuate(rng: Random, count: int) -> Iterator[dict[str, Any]]:
+    """Tuples of a punctuated stream, and every few of them another policy; some tuples name one of before, or miscount."""
+    ts, size = 0, 0
+    for at in range(0, count, 2):
+        if at % 20 == 0:
+            ts, size = START + at * STEP - DISORDER, rng.randint(1, 2)
+            for sn in range(1, size + 1):
+                yield {SP: _make_punctuation(rng, ts, sn)}
+        named = ts - 20 * STEP if rng.random() < 0.1 else ts
+        told = size + 1 if rng.random() < 0.1 else size
+        yield {**_make_row(rng, at, at * STEP), SP_TS: named, SP_COUNT: told, SENDER: _OWNER}
+
+
+def _make_punctuation(rng: Random, ts: int, sn: int) -> Punctuation:
+    tuples = rng.choice((Anything(), Anything(), OneOf(KINDS[:2]), Constant("blue")))
+    attributes = rng.choice((Anything(), Anything(), OneOf(("ts", "id", "kind"))))
+    roles = rng.choice((Constant("Reader"), Constant("Counter"), OneOf(("Counter", "Reader"))))
+    ddp = DataDescription(tuples=tuples, attributes=attributes)
+    return Punctuation(_OWNER, ts, sn, ddp, Restriction("frbac", roles), positive=rng.random() < 0.9)
+
+
 def _write_lines(path: Path, rows: Sequence[Row], rng: Random) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
-            moment = _EPOCH + timedelta(microseconds=row["ts"])
-            file.write(json.dumps({**row, "ts": moment.isoformat()}) + "\n")
+            file.write(json.dumps(_write_element(row)) + "\n")
             if rng.random() < 0.05:
                 file.write('{"ts": "never", "id": 1}\n')
+
+
+def _write_element(row: Row) -> dict[str, Any]:
+    """Who sent it is not written: a feed without senders is its owner's."""
+    if SP in row:
+        return {SP: write_punctuation(row[SP], STRING)}
+    times = {name: _write_moment(row[name]) for name in ("ts", SP_TS) if name in row}
+    return {name: value for name, value in row.items() if name != SENDER} | times
+
+
+def _write_moment(micros: int) -> str:
+    return (_EPOCH + timedelta(microseconds=micros)).isoformat()
 
 
 def _set_time(path: Path, at: int) -> None:

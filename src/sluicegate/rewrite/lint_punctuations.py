@@ -1,0 +1,128 @@
+"""What `check` warns of in punctuations that the catalog holds: the server's (`CREATE SP`), and those that ON RESULT states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sluicegate.expr.nodes import Scalar
+from sluicegate.expr.types import Kind, Type
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.elements import matches
+from sluicegate.policy.model import Privilege, Stream
+from sluicegate.policy.punctuation import (
+    Constant,
+    DataDescription,
+    Nothing,
+    OneOf,
+    Pattern,
+    Range,
+    Restriction,
+)
+from sluicegate.policy.verdict import ROLE_MODEL, USER_MODELS
+
+PUNCTUATION_LINT_CODES: dict[str, str] = {
+    "idle-punctuation": "a punctuation that describes no tuple, attribute or stream that there is",
+    "unknown-subject": "a punctuation names a role or a user that the catalog does not have",
+    "idle-grant": "a grant to read what the policies of tuples alone decide about",
+}
+_NUMBERS = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A finding, and on what: its kind and name."""
+
+    code: str
+    kind: str
+    name: str
+    message: str
+    help: str | None = None
+
+
+def find_idle(catalog: Catalog) -> Iterator[Warned]:
+    """By name: the server's punctuations, what results state, grants that decide nothing."""
+    for name, each in sorted(catalog.punctuations.items()):
+        stream = catalog.streams[each.stream]
+        for code, message in _check(catalog, stream, each.ddp, each.srp):
+            yield Warned(code, "punctuation", name, f"punctuation `{name}` {message}")
+    for name, stream in sorted(catalog.streams.items()):
+        for stated in stream.stated:
+            for code, message in _check(catalog, stream, stated.ddp, stated.srp):
+                yield Warned(code, "stream", name, f"ON RESULT of `{name}` {message}")
+    for name, grant in sorted(catalog.grants.items()):
+        governed = sorted(set(grant.stream_names) & catalog.governed.keys())
+        if governed and grant.privilege is not Privilege.APPEND:
+            message = (
+                f"grant `{name}` decides nothing: `{governed[0]}` is governed by the policies of its tuples"
+            )
+            yield Warned("idle-grant", "grant", name, message)
+
+
+def _check(
+    catalog: Catalog, stream: Stream, ddp: DataDescription, srp: Restriction
+) -> Iterator[tuple[str, str]]:
+    if not matches(ddp.streams, stream.name):
+        yield "idle-punctuation", f"is into `{stream.name}`, and describes other streams"
+    key = stream.type_of(stream.punctuated_by or "")
+    if key is not None and not _may_hold(ddp.tuples, key):
+        yield "idle-punctuation", f"describes no tuple: `{stream.punctuated_by}` is {key}"
+    known = {name for name, _ in stream.attributes}
+    for name in sorted(_list_names(ddp.attributes) - known):
+        yield "idle-punctuation", f"describes `{name}`, which `{stream.name}` has not"
+    yield from _check_subjects(catalog, srp)
+
+
+def _check_subjects(catalog: Catalog, srp: Restriction) -> Iterator[tuple[str, str]]:
+    """What the model is, is warned of where it is written."""
+    named = _list_names(srp.subjects)
+    if srp.model == ROLE_MODEL:
+        for name in sorted(named - catalog.roles.keys()):
+            yield "unknown-subject", f"names the role `{name}`, which does not exist"
+    elif srp.model in USER_MODELS:
+        for name in sorted(named - catalog.users.keys()):
+            yield "unknown-subject", f"names the user `{name}`, who does not exist"
+
+
+def _may_hold(pattern: Pattern, of: Type) -> bool:
+    """Whether some value of the type is one of the pattern's."""
+    match pattern:
+        case Nothing():
+            return False
+        case Constant(value):
+            return _is_value(value, of)
+        case OneOf(values):
+            return any(_is_value(value, of) for value in values)
+        case Range(low, high, closed):
+            if not (_compares(low, of) and _compares(high, of)):
+                return False
+            return low < high or (closed and low == high)  # type: ignore[operator]  # of one kind
+        case _:
+            return True
+
+
+def _is_value(value: Scalar, of: Type) -> bool:
+    broken = isinstance(value, float) and not value.is_integer()
+    return _compares(value, of) and not (broken and of.kind is not Kind.DOUBLE)
+
+
+def _compares(value: Scalar, of: Type) -> bool:
+    match value:
+        case bool():
+            return of.kind is Kind.BOOLEAN
+        case int() | float():
+            return of.kind in _NUMBERS
+        case str():
+            return of.kind not in _NUMBERS and of.kind is not Kind.BOOLEAN
+        case _:
+            raise TypeError(f"unknown value {type(value).__name__}")
+
+
+def _list_names(pattern: Pattern) -> frozenset[str]:
+    match pattern:
+        case Constant(str(name)):
+            return frozenset({name})
+        case OneOf(values):
+            return frozenset(each for each in values if isinstance(each, str))
+        case _:
+            return frozenset()
