@@ -10,7 +10,10 @@ from sluicegate.expr.nodes import Value
 from sluicegate.expr.values import conform
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.network.placement import Placement
+from sluicegate.testing.element_tables import make_elements
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,9 +34,18 @@ def run_spark(
     data: Mapping[str, Rows],
     streams: Mapping[str, Stream],
     env: Environment = EMPTY,
+    catalog: Catalog | None = None,
+    placement: Placement | None = None,
 ) -> list[dict[str, Value]]:
+    """`catalog` is needed where a stream is punctuated: it says who may punctuate."""
     from sluicegate.runtime.batch import run_batch
+    from sluicegate.runtime.shield.bounded import judge_elements
 
     names = {source.stream for source in sources(plan.root)}
-    frames = {name: frame_of(spark, streams[name], data[name]) for name in names}
-    return run_batch(spark, plan, frames, env, streams)
+    released = {
+        name: judge_elements(streams[name], catalog, make_elements(streams[name], data[name]), "")
+        for name in names
+        if streams[name].punctuated_by is not None and catalog is not None
+    }
+    frames = {name: frame_of(spark, streams[name], data[name]) for name in names - set(released)}
+    return run_batch(spark, plan, frames, env, streams, released, placement)

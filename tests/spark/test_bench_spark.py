@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from sluicegate.bench import enforce, share
+from sluicegate.bench import enforce, share, shield
 from sluicegate.bench.jvm import Jvm
 from sluicegate.bench.rivals import LAST, DifferentRowsError, check_same, order_tables
 from sluicegate.bench.secfilter import make_data
@@ -77,3 +77,20 @@ def test_the_process_is_asked_what_it_used(spark: SparkSession) -> None:
     used = Jvm(spark).measure(lambda: spark.range(1000).selectExpr("sum(id)").collect())
     assert used.jobs >= 1
     assert used.seconds > 0
+
+
+def test_shield_measures_every_figure_and_draws(spark: SparkSession, tmp_path: Path) -> None:
+    result = shield.run(json=True, out=tmp_path, quick=True, spark=spark)
+    kept = json.loads((tmp_path / "shield.json").read_text(encoding="utf-8"))
+    assert [row["ratio"] for row in kept["fig13a"]] == [10]
+    assert [row["roles"] for row in kept["fig13b"]] == [5]
+    assert all(row["throughput"] > 0 and row["read_ms"] > 0 for row in kept["fig13a"])
+    assert [(row["roles"], row["shield"]) for row in kept["fig14"]] == [(5, "down"), (5, "up"), (5, "none")]
+    assert [row["shield"] for row in kept["fig15"]] == ["down", "up"]
+    # half of the reports meet one of another object, and of these pairs so many have policies for the reader
+    assert 50 < kept["fig16c"][0]["pairs"] < 110
+    assert kept["shared"][0]["varied"] == 9
+    assert kept["shared"][0]["pairs"] % 9 == 0
+    assert {row["aim"] for row in kept["aims"]} > {"throughput at 1:10"}
+    assert len(result["plots"]) == 8
+    assert all((tmp_path / name).stat().st_size > 1000 for name in result["plots"])

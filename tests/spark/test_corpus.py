@@ -11,12 +11,11 @@ from corpus.test_corpus_cases import CASES
 from counters import record_cases
 from sluicegate.expr.nodes import Value
 from sluicegate.policy.environment import environment
-from sluicegate.rewrite.notices import Decision
 from sluicegate.testing.cases import describe, random_case
 from sluicegate.testing.corpus import Case
 from sluicegate.testing.differential import as_bag, authorize
 from sluicegate.testing.oracle import expected
-from sluicegate.testing.run_case import ENGINES, judge_case
+from sluicegate.testing.run_case import ENGINES, judge_case, released_plan
 from spark.spark_run import run_spark
 
 if TYPE_CHECKING:
@@ -29,11 +28,11 @@ WITH_ROWS = [case for case in CASES if case.rows is not None and case.error is N
 @pytest.fixture
 def _engine(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(asked: Any) -> list[dict[str, Value]]:
-        plan = asked.explanation.draft.plan
-        if plan is None or asked.explanation.decision is Decision.DENY:
+        plan = released_plan(asked)
+        if plan is None:
             return []
         env = environment(asked.catalog, asked.case.user)
-        return run_spark(spark, plan, asked.data, asked.catalog.streams, env)
+        return run_spark(spark, plan, asked.data, asked.catalog.streams, env, asked.catalog)
 
     monkeypatch.setitem(ENGINES, "spark", run)
 

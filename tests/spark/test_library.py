@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import sluicegate
-from sluicegate.api import Gate
+from sluicegate.api import Authorized, Gate
 from sluicegate.errors import DiagnosticError
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.language.load import read_catalog
@@ -16,7 +16,7 @@ from spark.spark_run import frame_of, run_spark
 from unit.graph_cases import S, plan_of, streams_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ROWS = [
@@ -77,12 +77,48 @@ def test_a_second_session_and_changed_settings_are_refused(spark: SparkSession) 
             _settings(Path(), 1, {name: "x"})
 
 
-def test_what_carries_its_own_policies_is_refused(spark: SparkSession) -> None:
-    text = """CREATE STREAM H (ts TIMESTAMP, id INT) TIMESTAMP BY ts PUNCTUATED BY id;
-    CREATE ROLE r; CREATE USER u ROLES (r); CREATE GRANT g READ (ts, id) ON H TO r;"""
-    allowed = Gate(read_catalog(text)).authorize("u", "SELECT id FROM H")
-    with pytest.raises(DiagnosticError, match="carry policies of their own"):
-        allowed.to_spark(spark, {})
+PUNCTUATED = """CREATE STREAM H (ts TIMESTAMP, id INT) TIMESTAMP BY ts PUNCTUATED BY id;
+CREATE ROLE r; CREATE ROLE s; CREATE USER u ROLES (r); CREATE USER v ROLES (s);
+CREATE GRANT g READ (ts, id) ON H TO r; CREATE GRANT h READ (ts, id) ON H TO s;"""
+
+
+def _elements(spark: SparkSession) -> DataFrame:
+    """A policy for `r` on the tuples with id 1, then tuples that name it; the last names none."""
+    sp = '{"ddp": {"tuples": 1}, "srp": ["r"], "sign": "+", "ts": "2026-01-01T00:00:00", "sn": 1}'
+    text = f"""SELECT timestamp(ts) AS ts, id, _sp, timestamp(_sp_ts) AS _sp_ts, CAST(_sp_count AS BIGINT) AS _sp_count
+    FROM VALUES (NULL, NULL, '{sp}', NULL, NULL), ('2026-01-01T00:00:01', 1, NULL, '2026-01-01T00:00:00', 1),
+    ('2026-01-01T00:00:02', 2, NULL, '2026-01-01T00:00:00', 1), ('2026-01-01T00:00:03', 1, NULL, NULL, NULL)
+    AS t(ts, id, _sp, _sp_ts, _sp_count)"""  # noqa: S608
+    return spark.sql(text).coalesce(1)
+
+
+def test_a_batch_frame_with_policies_in_it(spark: SparkSession) -> None:
+    gate = Gate(read_catalog(PUNCTUATED))
+    found = {
+        user: [row.id for row in _ask(gate, user).to_spark(spark, {"H": _elements(spark)}).collect()]
+        for user in "uv"
+    }
+    assert found == {"u": [1], "v": []}
+    without = _elements(spark).select("ts", "id").where("id IS NOT NULL")
+    with pytest.raises(DiagnosticError, match="_sp"):
+        _ask(gate, "u").to_spark(spark, {"H": without})
+
+
+def test_what_carries_its_own_policies_is_no_streaming_frame_and_no_text(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    allowed = _ask(Gate(read_catalog(PUNCTUATED)), "u")
+    _elements(spark).write.parquet(str(tmp_path / "h"))
+    schema = _elements(spark).schema
+    with pytest.raises(DiagnosticError, match="a streaming frame cannot have a punctuated stream"):
+        allowed.to_spark(spark, {"H": spark.readStream.schema(schema).parquet(str(tmp_path / "h"))})
+    for target in ("spark", "duckdb"):
+        with pytest.raises(DiagnosticError):
+            allowed.translate(target)
+
+
+def _ask(gate: Gate, user: str) -> Authorized:
+    return gate.authorize(user, "SELECT id FROM H")
 
 
 def test_the_first_and_the_last_moment(spark: SparkSession) -> None:

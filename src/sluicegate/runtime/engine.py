@@ -22,13 +22,12 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.language.query_syntax import Start, StartAt
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.ledger import Refused
-from sluicegate.rewrite.notice import Notice
+from sluicegate.runtime.admission import Admission
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
 from sluicegate.runtime.ledger import Ledger
-from sluicegate.runtime.network.authorize import Allowed, is_same_for
+from sluicegate.runtime.network.authorize import Allowed, find_changed, is_same_for
 from sluicegate.runtime.network.carried_store import CarriedStore
 from sluicegate.runtime.network.evaluate import Evaluator
 from sluicegate.runtime.network.follow import Follows
@@ -83,12 +82,15 @@ class Engine:
         self.gate = Gate(folder / "gate", result_bytes)
         self.ledger = Ledger(folder / "ledger")
         self.graphs = Graphs()
-        self.feeds = Feeds(spark, folder / "feeds", frames or {}, trigger, self._wake, push)
+        self.feeds = Feeds(
+            spark, folder / "feeds", frames or {}, trigger, self._wake, push, lambda: self.catalog
+        )
         self._records = Records(folder / "queries")
         evaluator = Evaluator(spark, self.feeds.logs)
         store = CarriedStore(folder / "windows")
         self.network = Network(evaluator, self.feeds.logs, self.gate, store, most_shapes=most_shapes)
         self._running: dict[str, Running] = {}
+        self._admission = Admission(self.graphs, self.ledger, self.network, self.feeds.logs, self._running)
         self._begun_or_ended: list[tuple[Running, bool]] = []
         self._unreviewed: set[str] = set()
         self._follows = Follows(spark, self.feeds.logs)
@@ -122,7 +124,7 @@ class Engine:
         seat = user if isinstance(user, Seat) else Seat(user)
         with stage(DEPLOYMENT), self._changes:
             name = handle or uuid4().hex
-            allowed = self._allow(self.catalog, seat, query, name)
+            allowed = self._admission.allow(self.catalog, seat, query, name)
             logs = self.feeds.open(self.catalog, self._streams(allowed))
             start, since, place = self._begin(allowed, allowed.start)
             with self.gate.lock:
@@ -137,11 +139,17 @@ class Engine:
                 self._wake()
             return name
 
-    def push(self, stream: str, rows: pa.Table) -> None:
-        """Append rows to the log of a stream without a source; it is opened where nobody has read it yet."""
+    def push(
+        self, stream: str, rows: pa.Table, sender: str | None = None, catalog: Catalog | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        """Append rows to the log of a stream without a source; it is opened where nobody has read it yet.
+
+        `sender` is the principal whose rows they are, which punctuated streams ask for (R14), and `catalog` how it sits in
+        its session. The punctuations that were refused, as `Feeds.push` tells them.
+        """
         with self._changes:
             self.feeds.start(self.feeds.open(self.catalog, (stream,)))
-        self.feeds.push(stream, rows)
+        return self.feeds.push(stream, rows, sender, catalog)
 
     def remove(self, handle: str) -> None:
         """End a query; its readers are told."""
@@ -149,6 +157,7 @@ class Engine:
             self._find(handle)
             self._forget(handle)
             self.gate.close(handle)
+            self._admission.release_results(self.catalog)
 
     def pause(self, handle: str) -> None:
         """Find nothing more for a query until `resume`; what was found is still delivered."""
@@ -187,13 +196,14 @@ class Engine:
             withdrawn = {handle: each for handle, each in decided.items() if isinstance(each, str)}
             failed: list[Exception] = []
             with self.gate.lock:
-                self.catalog = catalog
+                before, self.catalog = self.catalog, catalog
                 for handle, decision in decided.items():
                     try:
                         self._put_in_force(handle, decision)
                     except Exception as error:  # noqa: BLE001 — told below, when all the others have their version
                         failed.append(error)
             self._wake()
+            self._admission.release_results(before, catalog)
             if failed:
                 raise failed[0]
             # of hand-overs that an earlier call could not wait for
@@ -222,16 +232,13 @@ class Engine:
     def _judge(self, catalog: Catalog, query: Running) -> Allowed | str:
         """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""
         try:
-            if any(
-                catalog.streams.get(name) != self.catalog.streams[name]
-                for name in self._streams(query.allowed)
-            ):
-                return "a stream that the query reads was declared anew"
-            seated = seat_catalog(catalog, query.seat)
-            allowed = self.graphs.authorize(seated, query.user, query.query, query.allowed.without)
+            changed = find_changed(query.allowed, self.catalog, catalog)
+            if changed is not None:
+                return changed
+            allowed = self._admission.ask_again(catalog, query)
             if allowed.mark != query.allowed.mark:
-                self._release(query)
-                allowed = self._allow(catalog, query.seat, query.query, query.handle)
+                self._admission.release(query)
+                allowed = self._admission.allow(catalog, query.seat, query.query, query.handle)
                 self.feeds.start(self.feeds.open(catalog, self._streams(allowed)))
             return allowed
         except DiagnosticError as error:
@@ -261,49 +268,7 @@ class Engine:
         query = self._running.pop(handle)
         self._begun_or_ended.append((query, False))
         self._records.remove(handle)
-        self._release(query)
-
-    def _release(self, query: Running) -> None:
-        """What the query was given stays on record, up to the event time that it has read."""
-        last = max(self._greatest(query.allowed), default=None)
-        self.ledger.close(query.user, query.allowed.releases, last, query.handle)
-
-    def _allow(self, catalog: Catalog, seat: Seat, query: str, handle: str) -> Allowed:
-        """What the user may have beside all that was given before (R8): grants that would tell more are left out."""
-        without: frozenset[str] = frozenset()
-        told: list[Diagnostic] = []
-        catalog = seat_catalog(catalog, seat)
-        while True:
-            try:
-                allowed = self.graphs.authorize(catalog, seat.user, query, without)
-            except DiagnosticError as error:
-                raise DiagnosticError([*told, *error.diagnostics]) from error
-            self.network.admit_shape(allowed.shaped, self._used_shapes())
-            refused = self._admit(catalog, seat.user, handle, allowed)
-            if refused is None:
-                return replace(allowed, notices=(*allowed.notices, *map(_notice, told)))
-            told.append(Diagnostic(refused.code, refused.message))
-            without |= {refused.entry.grant}
-
-    def _admit(self, catalog: Catalog, user: str, handle: str, allowed: Allowed) -> Refused | None:
-        if not allowed.releases:
-            return None
-        if allowed.start is not Start.LATEST and any(each.counts_tuples for each in allowed.releases):
-            message = "windows of tuples under an aggregate grant begin where the count is: START AT LATEST"
-            raise DiagnosticError([Diagnostic("ledger-tuples", message)])
-        self._check_counts(user, handle, allowed)
-        answer = self.ledger.admit(user, allowed.releases, catalog.grants, handle)
-        return answer if isinstance(answer, Refused) else None
-
-    def _check_counts(self, user: str, handle: str, allowed: Allowed) -> None:
-        """Tuple windows under a grant: one count at a time, for windows of two counts lie askew and tell what is between (R8)."""
-        counted = {each.streams for each in allowed.releases if each.counts_tuples}
-        own = [each for each in self._running.values() if each.user == user] if counted else []
-        for other in own:
-            theirs = {each.streams for each in other.allowed.releases if each.counts_tuples}
-            if other.handle != handle and counted & theirs:
-                message = "a query of yours counts windows of these tuples already: one at a time"
-                raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+        self._admission.release(query)
 
     def _begin(self, allowed: Allowed, start: StartAt) -> tuple[int | None, int | None, Place]:
         """Start, since and place of a query that begins now."""
@@ -312,7 +277,7 @@ class Engine:
         forgotten = [each for name in names if (each := logs[name].forgotten) is not None]
         whole = max(forgotten) + 1 if forgotten else None
         if start is Start.LATEST:
-            known = self._greatest(allowed)
+            known = self._admission.find_greatest(allowed.streams)
             return min(known) + 1 if known else None, self._now(allowed), find_place(logs, names)
         place = tuple((name, Mark(logs[name].begin, None)) for name in sorted(names))
         if start is Start.EARLIEST:
@@ -321,16 +286,12 @@ class Engine:
 
     def _now(self, allowed: Allowed) -> int | None:
         """The instant after the greatest event time that came in: windows that begin before it are open or over."""
-        known = self._greatest(allowed)
+        known = self._admission.find_greatest(allowed.streams)
         return max(known) + 1 if known else None
 
     def _after(self, allowed: Allowed, start: int | None) -> int | None:
         """Since when a version that begins now has whole windows: none of before the query's own start."""
         return max((each for each in (self._now(allowed), start) if each is not None), default=None)
-
-    def _greatest(self, allowed: Allowed) -> list[int]:
-        found = (self.feeds.logs[name].greatest for name in allowed.streams)
-        return [each for each in found if each is not None]
 
     def _streams(self, allowed: Allowed) -> tuple[str, ...]:
         """All that must be read: also what profile attributes follow."""
@@ -343,12 +304,13 @@ class Engine:
         places = read_positions(last[1]) if last is not None else {}
         for recorded in list(self._records.load()):
             self._take_up(recorded, places)
+        self._admission.release_results(self.catalog)
         if self._running:
             self.feeds.start(self.feeds.logs)
 
     def _take_up(self, recorded: Recorded, places: Mapping[int, Place]) -> None:
         try:
-            allowed = self._allow(self.catalog, recorded.seat, recorded.query, recorded.handle)
+            allowed = self._admission.allow(self.catalog, recorded.seat, recorded.query, recorded.handle)
             self.feeds.open(self.catalog, self._streams(allowed))
         except DiagnosticError as error:
             reason = "; ".join(each.message for each in error.diagnostics)
@@ -407,12 +369,9 @@ class Engine:
         if self._changes.acquire(blocking=False):
             try:
                 ended = {query.allowed.shaped.key for query, _ in self._begun_or_ended}
-                self.network.retire_shapes(self._used_shapes() | ended)
+                self.network.retire_shapes(self._admission.used_shapes() | ended)
             finally:
                 self._changes.release()
-
-    def _used_shapes(self) -> set[str]:
-        return {each.allowed.shaped.key for each in self._running.values()}
 
     def _end_hopeless(self) -> None:
         """Queries that fail again and again while others run: they would keep their sources' past and everybody's time."""
@@ -490,7 +449,3 @@ class Engine:
         self.network.close()
         self.gate.shut()
         self.ledger.shut()
-
-
-def _notice(told: Diagnostic) -> Notice:
-    return Notice("PR", told.code, told.message)

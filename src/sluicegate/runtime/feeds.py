@@ -31,7 +31,9 @@ class Feeds:
         trigger: str,
         on_batch: Callable[[], None],
         push: bool,
+        catalog: Callable[[], Catalog] | None = None,
     ) -> None:
+        self._catalog = catalog
         self._push, self._pushing = push, threading.Lock()
         make_private(folder)
         self._spark, self._folder, self._frames = spark, folder, frames
@@ -45,16 +47,22 @@ class Feeds:
         for name in streams:
             stream = catalog.streams[name]
             known = self._ingests.get(name)
-            if known is not None and known.stream != stream:
-                # declared anew: its queries were withdrawn, and its log is another
-                known.stop()
             if known is None or known.stream != stream:
-                self._ingests[name] = Ingest(
-                    self._spark, stream, self._folder, self._trigger, self._frames.get(name), self._on_batch
-                )
-                self.logs[name] = self._ingests[name].log
+                # not while somebody pushes into it: the log may be the same one
+                with self._pushing:
+                    if known is not None:
+                        # declared anew: its queries were withdrawn
+                        known.stop()
+                    self._ingests[name] = self._make(stream, catalog)
+                    self.logs[name] = self._ingests[name].log
                 opened.append(name)
         return tuple(opened)
+
+    def _make(self, stream: Stream, catalog: Catalog) -> Ingest:
+        # the catalog is read again for each batch, where somebody keeps it up to date
+        latest = self._catalog or (lambda: catalog)
+        frame = self._frames.get(stream.name)
+        return Ingest(self._spark, stream, self._folder, self._trigger, frame, self._on_batch, latest)
 
     def start(self, streams: Iterable[str]) -> None:
         for name in streams:
@@ -64,15 +72,33 @@ class Feeds:
     def _is_pushed(self, stream: Stream) -> bool:
         return self._push and stream.format is None and stream.name not in self._frames
 
-    def push(self, stream: str, rows: pa.Table) -> None:
-        """Append rows to the log of a stream that has no source of its own; columns are the stream's attributes."""
-        ingest = self._ingests.get(stream)
-        if ingest is None or not self._is_pushed(ingest.stream):
-            message = f"`{stream}` is not read by anybody, or has a source of its own"
-            raise DiagnosticError([Diagnostic("feed-push", message)])
+    def push(
+        self, stream: str, rows: pa.Table, sender: str | None = None, catalog: Catalog | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        """Append rows to the log of a stream that has no source of its own; columns are the stream's attributes.
+
+        Of a punctuated stream they are elements (`feed.carriage`), all of one sender; without one they are denied. Those
+        that are refused come back by their row, from 0, and the code; `catalog` is that of the sender's session.
+        """
+        refused: tuple[tuple[int, str], ...] = ()
         with self._pushing:
-            append_table(ingest.log, rows)
+            ingest = self._ingests.get(stream)
+            if ingest is None or not self._is_pushed(ingest.stream):
+                message = f"`{stream}` is not read by anybody, or has a source of its own"
+                raise DiagnosticError([Diagnostic("feed-push", message)])
+            if ingest.shield is None:
+                append_table(ingest.log, rows)
+            else:
+                from sluicegate.runtime.shield.append import append_pushed
+
+                refused = append_pushed(ingest.log, ingest.shield, rows, sender, catalog)
         self._on_batch()
+        return refused
+
+    def denied(self, stream: str) -> Mapping[str, int]:
+        """How many elements of a punctuated stream its shield has denied, by reason; for the stream's owner alone."""
+        ingest = self._ingests.get(stream)
+        return {} if ingest is None or ingest.shield is None else ingest.shield.denied
 
     @property
     def failures(self) -> dict[str, str]:

@@ -15,9 +15,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
-from sluicegate.expr.types import Kind, Type
+from sluicegate.expr.types import STRING, Kind, Type
 from sluicegate.expr.values import conform, read_timestamp
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import SP, carry
 from sluicegate.runtime.frames import make_table
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def load_input(stream: Stream, path: Path) -> Loaded:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise _refuse(f"`{path}` is neither a `.jsonl` nor a `.parquet` file")
+    stream = carry(stream)
     rows, numbers, dead = [], [], []
     for number, found in enumerate(_open(reader, path, stream), 1):
         if found is None:
@@ -175,6 +177,8 @@ def fit_row(stream: Stream, found: object) -> tuple[Value, ...]:
         raise found
     if not isinstance(found, dict):
         raise Misfit("the line is not an object")
+    if isinstance(found.get(SP), dict) and (SP, STRING) in stream.attributes:
+        found = {**found, SP: json.dumps(found[SP])}
     return tuple(_fit_value(name, of, found.get(name)) for name, of in stream.attributes)
 
 

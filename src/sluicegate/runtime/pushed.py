@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import SP, carry
 from sluicegate.runtime.frames import make_table
 from sluicegate.runtime.inputs import (
     LONGEST_LINE,
@@ -42,30 +43,50 @@ class RefusedRow:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What was taken, as a table of the stream's attributes, and the rest."""
+    """What was taken, as a table of the stream's attributes and what `feed.carriage` adds, and the rest."""
 
     table: pa.Table
     refused: tuple[RefusedRow, ...]
+    numbers: tuple[int, ...] = ()
+    """Of what was taken, the number of each in the push."""
 
 
 def read_pushed(stream: Stream, content: str, body: bytes, most: int, judge: Judge) -> Pushed:
     """Read a push; raises `push-content` where it cannot be read at all, or has more tuples than allowed."""
     rows: list[tuple[Value, ...]] = []
     refused: list[RefusedRow] = []
-    for number, found in enumerate(_read(content, body, stream), 1):
+    numbers: list[int] = []
+    carried = carry(stream)
+    for number, found in enumerate(_read(content, body, carried), 1):
         if number > most:
             raise _refuse(f"the push has more than {most:,} tuples", "push it in parts")
         try:
-            row = fit_row(stream, found)
+            row = fit_row(carried, _write_punctuation(found, content) if carried != stream else found)
         except Misfit as reason:
             refused.append(RefusedRow(number, str(reason)))
             continue
-        if judge(row):
+        if _is_punctuation(carried, row) or judge(row[: len(stream.attributes)]):
             rows.append(row)
+            numbers.append(number)
         else:
             refused.append(RefusedRow(number, "no APPEND grant of yours allows this tuple"))
-    table = make_table(stream, rows, [0] * len(rows)).drop_columns([ARRIVAL])
-    return Pushed(table, tuple(refused))
+    table = make_table(carried, rows, [0] * len(rows)).drop_columns([ARRIVAL])
+    return Pushed(table, tuple(refused), tuple(numbers))
+
+
+def _is_punctuation(carried: Stream, row: tuple[Value, ...]) -> bool:
+    """Whether its sender may say that is for the shield to judge, which knows what it says."""
+    return any(
+        name == SP and value is not None for (name, _), value in zip(carried.attributes, row, strict=True)
+    )
+
+
+def _write_punctuation(found: object, content: str) -> object:
+    """A punctuation is an object in JSON, and its text in Arrow; from here on it is text, which the shield refuses where
+    it is none."""
+    if not isinstance(found, dict) or content == ARROW or found.get(SP) is None:
+        return found
+    return {**found, SP: json.dumps(found[SP])}
 
 
 def _read(content: str, body: bytes, stream: Stream) -> Iterator[object]:

@@ -12,9 +12,8 @@ from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import TIMESTAMP
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import END_NAME, START_NAME, AuthorizedPlan
-from sluicegate.policy.model import Stream
-from sluicegate.runtime.batch import check_served, run_batch, run_files
-from sluicegate.runtime.frames import make_frame
+from sluicegate.policy.catalog import Catalog
+from sluicegate.runtime.batch import check_served, run_files, run_tables
 from sluicegate.runtime.inputs import load_input
 from sluicegate.runtime.session import check_session
 
@@ -28,20 +27,21 @@ def run_inputs(
     plan: AuthorizedPlan | None,
     paths: Mapping[str, Path],
     env: Environment,
-    streams: Mapping[str, Stream],
+    catalog: Catalog,
     spark: SparkSession | None = None,
 ) -> list[dict[str, object]]:
     """The plan's rows over the files that it reads."""
     if plan is None:
         return []
-    check_served(plan, streams)
+    check_served(plan, catalog.streams)
     wanted = {each.stream for each in sources(plan.root)}
-    tables = {name: load_input(streams[name], path).table for name, path in paths.items() if name in wanted}
+    tables = {
+        name: load_input(catalog.streams[name], path).table for name, path in paths.items() if name in wanted
+    }
     if spark is None:
-        return _present(plan, run_files(plan, tables, env, streams))
+        return _present(plan, run_files(plan, tables, env, catalog))
     check_session(spark)
-    frames = {name: make_frame(spark, table) for name, table in tables.items()}
-    return _present(plan, run_batch(spark, plan, frames, env, streams))
+    return _present(plan, run_tables(spark, plan, tables, env, catalog))
 
 
 def _present(plan: AuthorizedPlan, rows: list[dict[str, Value]]) -> list[dict[str, object]]:

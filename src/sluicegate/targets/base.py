@@ -19,7 +19,9 @@ from sluicegate.graph.operators import (
     Join,
     Node,
     Project,
+    RaisedShield,
     Select,
+    Shield,
     Source,
     Unfold,
     Union,
@@ -136,6 +138,10 @@ def node_expressions(node: Node) -> tuple[Expr, ...]:
             return (*arguments, *(item.expr for item in node.group_by))
         case Unfold():
             return tuple(case.when for case in node.cases)
+        case Shield():
+            return (node.who,)
+        case RaisedShield():
+            return (node.shield.who,)
         case Source() | Union():
             return ()
         case _:

@@ -23,10 +23,13 @@ from sluicegate.graph.operators import (
     Join,
     Node,
     Project,
+    RaisedShield,
     Select,
+    Shield,
     Source,
     Unfold,
     Union,
+    shields,
     sources,
     walk,
 )
@@ -46,15 +49,29 @@ from sluicegate.targets.spark_operators import (
     write_unfold,
     write_union,
 )
+from sluicegate.targets.spark_shield import Judged, write_raised, write_shield
 from sluicegate.targets.spark_text import SPARK_TYPES, list_items, quote_name
 
 ABILITIES = Abilities(
     target="spark",
     known={
-        Part.OPERATOR: frozenset({"Source", "Select", "Project", "Aggregate", "Join", "Union", "Unfold"}),
+        Part.OPERATOR: frozenset(
+            {"Source", "Shield", "RaisedShield", "Select", "Project", "Aggregate", "Join", "Union", "Unfold"}
+        ),
         Part.WINDOW: WINDOWS,
         Part.AGGREGATE: frozenset(
-            {"MIN", "MAX", "COUNT", "COUNT DISTINCT", "AVG", "SUM", "FIRST", "LAST", "COUNT_IF"}
+            {
+                "MIN",
+                "MAX",
+                "COUNT",
+                "COUNT DISTINCT",
+                "AVG",
+                "SUM",
+                "FIRST",
+                "LAST",
+                "COUNT_IF",
+                "COMMON_ROLES",
+            }
         ),
         Part.EXPRESSION: frozenset(
             [
@@ -89,6 +106,8 @@ ABILITIES = Abilities(
 
 _WRITERS: Mapping[type[Node], Callable[[Any, Context], str]] = {
     Source: write_source,
+    Shield: write_shield,
+    RaisedShield: write_raised,
     Select: write_select,
     Project: write_project,
     Aggregate: write_aggregate,
@@ -104,19 +123,21 @@ def translate(
     tables: Mapping[str, str] | None = None,
     *,
     binary: bool = False,
+    verdicts: Mapping[str, Judged] | None = None,
 ) -> str:
     """One query: a step for each node, then the outputs. Refused, with names, where Spark cannot express the plan.
 
     `tables` names the streams' tables where these are not called like the streams; `binary`: their columns are known to
-    have no collation.
+    have no collation; `verdicts` are those on the tuples of punctuated streams.
     """
     require(plan, ABILITIES)
     found = sources(plan.root)
     check_arrival(found)
+    _check_judged(plan.root, verdicts or {})
     shapes = find_shapes(plan.root)
     given = tables or {}
     quoted = {each.stream: quote_name(given.get(each.stream, each.stream)) for each in found}
-    ctx = Context(env, shapes, find_needs(plan.root, shapes), quoted, binary=binary)
+    ctx = Context(env, shapes, find_needs(plan.root, shapes), quoted, binary=binary, verdicts=verdicts or {})
     steps = write_steps(plan.root, ctx, quoted.values())
     return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(plan, ctx)
 
@@ -162,6 +183,17 @@ def result_columns(plan: AuthorizedPlan) -> list[tuple[str, Column]]:
 def _write_outputs(plan: AuthorizedPlan, ctx: Context) -> str:
     items = [f"i.{ctx.names.of(column)} AS {quote_name(name)}" for name, column in result_columns(plan)]
     return f"SELECT {list_items(items)} FROM {ctx.steps[id(plan.root)]} AS i"
+
+
+def _check_judged(root: Node, verdicts: Mapping[str, Judged]) -> None:
+    """Refuse a text that could not know what the tuples' own policies say."""
+    problems = [
+        Diagnostic(UNSUPPORTED, f"spark: the tuples of `{each.input.stream}` carry policies of their own")
+        for each in shields(root)
+        if each.input.stream not in verdicts
+    ]
+    if problems:
+        raise DiagnosticError(problems)
 
 
 def check_arrival(found: Iterable[Source]) -> None:

@@ -73,15 +73,18 @@ def _full(node: Aggregate, ctx: Context) -> str:
     size, step = bounded(node.window.size), bounded(node.window.step)
     if size != step:
         return released(f"i.{START}", node.window.size)
-    # of windows side by side the same can be said by the row's time, and so more cheaply
+    # of windows side by side the same can be said by the row's time, and so more cheaply; a time is never before the least
     first, last = -(-TIMESTAMP_MIN // step) * step, (TIMESTAMP_MAX - size) // step * step
-    return f"i.{TIME} >= {first} AND i.{TIME} < {last + step}"
+    lower = f"i.{TIME} >= {first} AND " if first > TIMESTAMP_MIN else ""
+    return f"{lower}i.{TIME} < {last + step}"
 
 
 def _windowed(node: Aggregate, ctx: Context) -> str:
     match node.window:
         case TimeWindow() as window:
-            return _spread(ctx.read(node.input, node), f"i.{TIME}", window, f"i.{TIME} IS NOT NULL")
+            # the bound of windows side by side refuses a row without a time already
+            where = "TRUE" if window.size == window.step else f"i.{TIME} IS NOT NULL"
+            return _spread(ctx.read(node.input, node), f"i.{TIME}", window, where)
         case TupleWindow() as window:
             cut = ctx.cut(node)
             if cut is None:
@@ -133,6 +136,10 @@ def write_call(call: AggCall, writer: SparkWriter) -> str:
         if call.function is not AggFunction.COUNT:
             raise TypeError(f"{call.function.value} needs an argument")
         return "count(*)"
+    if call.function is AggFunction.COMMON_ROLES and call.arg is not None:
+        text = writer.write(call.arg)
+        # one that is not known is no access, where Spark would leave it out
+        return f"CASE WHEN count(*) = count({text}) THEN bit_and({text}) END"
     if call.function is AggFunction.COUNT_IF:
         return f"count_if({writer.write_truth(call.arg)})"
     text = writer.write(call.arg)

@@ -25,7 +25,9 @@ from sluicegate.graph.operators import (
     Join,
     Node,
     Project,
+    RaisedShield,
     Select,
+    Shield,
     Source,
     Unfold,
     sources,
@@ -40,6 +42,7 @@ from sluicegate.targets.base import Abilities, Part, node_expressions, require
 from sluicegate.targets.duckdb_needs import Needs, find_needs
 from sluicegate.targets.spark_aggregate import START
 from sluicegate.targets.spark_operators import NO_TIME, ORDER, TIME, Context
+from sluicegate.targets.spark_shield import CLASS, WHO, Judged, list_masks
 from sluicegate.targets.spark_text import quote_name
 
 Q, FROM, WHOLE, CASE = "q", "h_from", "h_whole", "_case"
@@ -69,6 +72,8 @@ class Tables:
     """Rows of the streams belong to one query each, by the column `_case`: many small runs in one."""
     large: bool = False
     """Whether the streams' tables have many rows."""
+    verdicts: Mapping[str, Judged] = field(default_factory=dict)
+    """On the tuples of punctuated streams."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,22 @@ class LiveContext(Context):
                 extra += [f"q.{each} AS b_{each}" for each in _BOUNDS]
         listed = ", ".join(["i.*", *extra])
         return f"(SELECT /*+ BROADCAST(q) */ {listed} FROM {step} AS i JOIN {self.subscriptions} AS q ON {on}) AS i"
+
+    def judge(self, node: Shield | RaisedShield, shield: Shield, policy: str) -> str:
+        """A tuple meets the verdicts by its class, and then those whom they are on: not every query of the shape."""
+        if not isinstance(shield.who, Parameter):
+            raise TypeError(f"unknown principal {type(shield.who).__name__}")
+        judged = self.verdicts[shield.input.stream]
+        tagged = id(node.input) in self.tagged
+        extra = [f"v.{each}" for each in list_masks(shield, judged)] + ([] if tagged else [f"q.{Q}"])
+        if id(node) in self.bounded and not tagged:
+            extra += [f"q.{each} AS b_{each}" for each in _BOUNDS]
+        on = f"q.p{shield.who.index} = v.{WHO}" + (f" AND i.{Q} = q.{Q}" if tagged else "")
+        return (
+            f"(SELECT /*+ BROADCAST(v), BROADCAST(q) */ {', '.join(['i.*', *extra])} "
+            f"FROM {self.steps[id(node.input)]} AS i JOIN {quote_name(judged.table)} AS v ON v.{CLASS} = {policy} "
+            f"JOIN {self.subscriptions} AS q ON {on}) AS i"
+        )
 
     def tags(self, node: Node) -> list[str]:
         return [f"i.{Q}"] if id(node) in self.tagged else []
@@ -179,6 +200,7 @@ def translate_live(
         bounded=_find_bounded(shape.root, tables.by_case),
         large=tables.large,
         binary=True,
+        verdicts=tables.verdicts,
     )
     steps = spark.write_steps(shape.root, ctx, [*quoted.values(), ctx.subscriptions])
     return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(shape, ctx, by_time, with_order)
@@ -199,7 +221,7 @@ def _find_bounded(root: Node, by_case: bool) -> frozenset[int]:
     look into the subscriptions is then saved.
     """
     tagged, found, node = find_tagged(root, by_case), set[int](), root
-    while isinstance(node, Select | Project | Unfold) and id(node) in tagged:
+    while isinstance(node, Shield | RaisedShield | Select | Project | Unfold) and id(node) in tagged:
         found.add(id(node))
         node = node.input
     return frozenset(found) if id(node) not in tagged else frozenset()

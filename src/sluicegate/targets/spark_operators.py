@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sluicegate.expr.evaluate import Environment
-from sluicegate.expr.nodes import Column
+from sluicegate.expr.nodes import Column, Literal
 from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.expr.values import LONG_MAX, TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import (
@@ -18,7 +18,9 @@ from sluicegate.graph.operators import (
     Join,
     Node,
     Project,
+    RaisedShield,
     Select,
+    Shield,
     Source,
     Unfold,
     Union,
@@ -29,6 +31,7 @@ from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 from sluicegate.targets.duckdb_needs import Needs
 from sluicegate.targets.duckdb_operators import ARRIVAL, bounded
 from sluicegate.targets.spark_expressions import SparkWriter
+from sluicegate.targets.spark_shield import CLASS, NO_WHO, WHO, Judged, carry_class, list_masks
 from sluicegate.targets.spark_text import Names, finite, keep_if, list_items, quote_name, write_null
 
 # helper columns; those of the query are `c0`, `c1`, …
@@ -50,6 +53,8 @@ class Context:
     steps: dict[int, str] = field(default_factory=dict)
     binary: bool = False
     """Whether texts in the streams' tables are known to compare by code point."""
+    verdicts: Mapping[str, Judged] = field(default_factory=dict)
+    """On the tuples of punctuated streams."""
 
     def writer(self, node: Node) -> SparkWriter:
         """For what a node computes of its input's columns, `i`, or of two inputs', `l` and `r`."""
@@ -76,6 +81,18 @@ class Context:
         """The step of a node, as `i`, with all that the one who reads it needs."""
         return f"{self.steps[id(node)]} AS i"
 
+    def judge(self, node: Shield | RaisedShield, shield: Shield, policy: str) -> str:
+        """The rows below a shield, as `i`, with the verdicts on the classes that `policy` numbers."""
+        if not isinstance(shield.who, Literal):
+            raise TypeError(f"unknown principal {type(shield.who).__name__}")
+        judged = self.verdicts[shield.input.stream]
+        who = judged.numbers.get(str(shield.who.value), NO_WHO)
+        on = f"v.{CLASS} = {policy} AND v.{WHO} = {who}"
+        masks = list_masks(shield, judged)
+        listed = ", ".join(["i.*", *(f"v.{each}" for each in masks)])
+        step = self.steps[id(node.input)]
+        return f"(SELECT /*+ BROADCAST(v) */ {listed} FROM {step} AS i JOIN {quote_name(judged.table)} AS v ON {on}) AS i"
+
     def tags(self, node: Node) -> list[str]:
         """What keeps rows of different queries apart in a step, or in what its node reads; nothing where there is one query."""
         return []
@@ -101,6 +118,8 @@ def write_source(node: Source, ctx: Context) -> str:
         moment = next(each.column for each in node.fields if each.name == node.event_time)
         time = f"unix_micros({_input(moment, ctx)})"
     items += ctx.carry(node, time, f"array(CAST(i.{quote_name(ARRIVAL)} AS BIGINT))")
+    if node.stream in ctx.verdicts:
+        items.append(carry_class())
     return f"SELECT {list_items(items)} FROM {ctx.tables[node.stream]} AS i"
 
 

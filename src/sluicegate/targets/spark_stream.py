@@ -27,6 +27,7 @@ from sluicegate.graph.operators import (
     Node,
     Project,
     Select,
+    Shield,
     Source,
     Unfold,
     Union,
@@ -342,6 +343,8 @@ def _find_obstacles(node: Node, timed: bool) -> list[str]:
             return ["a tuple in so many windows at once"] if -(-size // step) > MOST_WINDOWS else []
         case Join() if is_join_of_streams(node):
             return _find_join_obstacles(node)
+        case Shield():
+            return ["a punctuated stream"]
         case Union(branches=branches):
             streams = [any(each.event_time is not None for each in sources(side)) for side in branches]
             return ["a union of a stream with a table"] if any(streams) and not all(streams) else []

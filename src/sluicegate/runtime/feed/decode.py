@@ -11,19 +11,26 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import (
+    CARRIED,
+    PARTITION,
+    SENDER,
+    carry,
+    find_sender_column,
+    find_trusted,
+)
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode_columns import read_columns
 from sluicegate.runtime.feed.decode_lines import TEXT_COLUMN, read_lines
-from sluicegate.runtime.feed.misfits import PROBLEM, RAW
+from sluicegate.runtime.feed.misfits import LONGEST_RAW, PROBLEM, RAW
 from sluicegate.targets.duckdb_operators import ARRIVAL
-from sluicegate.targets.spark_text import quote_name
+from sluicegate.targets.spark_text import quote_name, quote_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["PROBLEM", "RAW", "TEXT_COLUMN", "Layout", "decode"]
 
-LONGEST_RAW = 4096
 _RESERVED = frozenset({ARRIVAL, "_late", PROBLEM, RAW, "_serial"})
 
 
@@ -36,21 +43,46 @@ class Layout(Enum):
 
 
 def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
-    """The stream's attributes, `_problem`, `_raw`; blank lines are left out. Frames may be streaming ones."""
-    names = [name for name, _ in stream.attributes]
+    """The stream's attributes, `_problem`, `_raw`; blank lines are left out. Frames may be streaming ones.
+
+    Of a punctuated stream also what `feed.carriage` lists.
+    """
+    carried = carry(stream)
+    names = [name for name, _ in carried.attributes]
     for name in sorted(_RESERVED & set(names)):
         raise refuse_feed(
             "feed-schema", f"the attribute `{name}` of `{stream.name}` has a name that feeds use"
         )
     match layout:
         case Layout.COLUMNS | Layout.TEXTS:
-            found = read_columns(frame, stream, layout is Layout.TEXTS)
+            found = read_columns(frame, carried, layout is Layout.TEXTS)
         case Layout.JSON:
-            found = read_lines(frame, stream)
+            found = read_lines(frame, carried, _write_partition(frame))
     fine = f"{PROBLEM} IS NULL"
+    left_out = set(names) - {name for name, _ in (*stream.attributes, *CARRIED)}
     return found.selectExpr(
-        *(f"CASE WHEN {fine} THEN a{at} END AS {quote_name(name)}" for at, name in enumerate(names)),
+        *(
+            f"CASE WHEN {fine} THEN a{at} END AS {quote_name(name)}"
+            for at, name in enumerate(names)
+            if name not in left_out
+        ),
         PROBLEM,
         # whole characters, of at most four bytes
         f"CASE WHEN NOT {fine} THEN left(raw, {LONGEST_RAW // 4}) END AS {RAW}",
+        *(_write_origin(stream, names, layout) if stream.punctuated_by is not None else ()),
     )
+
+
+def _write_partition(frame: DataFrame) -> str:
+    """The partition of a topic, by the columns that Kafka's rows have beside their text."""
+    found = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
+    is_topic = found.get("topic") == "string" and found.get("partition") == "int"
+    return "concat(topic, '/', partition)" if is_topic else "CAST(NULL AS STRING)"
+
+
+def _write_origin(stream: Stream, names: list[str], layout: Layout) -> list[str]:
+    """Who sent an element, and which partition it came in."""
+    column, trusted = find_sender_column(stream), find_trusted(stream)
+    sender = quote_text(trusted) if trusted is not None else f"CAST(a{names.index(column or '')} AS STRING)"
+    place = "place" if layout is Layout.JSON else "CAST(NULL AS STRING)"
+    return [f"{sender} AS {SENDER}", f"{place} AS {PARTITION}"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.expr.types import Kind, Type
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import SP
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.misfits import PROBLEM, write_misfit
 from sluicegate.runtime.feed.moments import read_moment
@@ -22,23 +23,25 @@ _BLANKS = " \t\n\r\x0b\x0c"
 _SEAL = secrets.token_hex(8)
 
 
-def read_lines(frame: DataFrame, stream: Stream) -> DataFrame:
-    """`raw`, `a0` … for the attributes, and `_problem`; blank lines are left out."""
+def read_lines(frame: DataFrame, stream: Stream, place: str) -> DataFrame:
+    """`raw`, `place`, `a0` … for the attributes, and `_problem`; blank lines are left out."""
     found = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
     if found.get(TEXT_COLUMN) not in ("string", "binary"):
         raise refuse_feed("feed-schema", f"the feed of `{stream.name}` has no column `{TEXT_COLUMN}` of text")
-    texts = frame.selectExpr(f"CAST({TEXT_COLUMN} AS STRING) AS raw").selectExpr(
-        "raw", f"trim(LEADING {quote_text(_BLANKS)} FROM raw) AS text"
+    texts = frame.selectExpr(f"CAST({TEXT_COLUMN} AS STRING) AS raw", f"{place} AS place").selectExpr(
+        "raw", "place", f"trim(LEADING {quote_text(_BLANKS)} FROM raw) AS text"
     )
     # a limit before anything reads the text
     parsed = texts.where("raw IS NULL OR text <> ''").selectExpr(
         "raw",
+        "place",
         "startswith(text, '{') AS open",
         f"CASE WHEN octet_length(raw) <= {LONGEST_LINE} AND is_valid_utf8(raw)"
         f""" THEN try_parse_json(concat('[', raw, ',"{_SEAL}"]')) END AS v""",
     )
     opened = parsed.selectExpr(
         "raw",
+        "place",
         "open",
         f"coalesce(try_variant_get(v, '$[1]', 'STRING') = '{_SEAL}', FALSE) AS whole",
         *(
@@ -57,12 +60,15 @@ def read_lines(frame: DataFrame, stream: Stream) -> DataFrame:
     )
     values = texts_too.selectExpr(
         "raw",
+        "place",
         "whole",
         "open",
         *(f"coalesce(k{at}, 'VOID') <> 'VOID' AS given{at}" for at in count),
-        *(f"{_of_variant(of, at)} AS a{at}" for at, (_, of) in enumerate(stream.attributes)),
+        *(f"{_of_attribute(name, of, at)} AS a{at}" for at, (name, of) in enumerate(stream.attributes)),
     )
-    return values.selectExpr("raw", *(f"a{at}" for at in count), f"{_line_problem(stream)} AS {PROBLEM}")
+    return values.selectExpr(
+        "raw", "place", *(f"a{at}" for at in count), f"{_line_problem(stream)} AS {PROBLEM}"
+    )
 
 
 def _path(stream: Stream, name: str) -> str:
@@ -71,6 +77,15 @@ def _path(stream: Stream, name: str) -> str:
         message = f"the attribute `{name}` of `{stream.name}` has both kinds of quotes, and cannot be read from JSON"
         raise refuse_feed("feed-schema", message)
     return quote_text(f"$[0][{mark}{name}{mark}]")
+
+
+def _of_attribute(name: str, of: Type, at: int) -> str:
+    # a punctuation is an object: its text is read where the others are
+    return (
+        f"CASE WHEN startswith(k{at}, 'OBJECT') THEN to_json(x{at}) END"
+        if name == SP
+        else _of_variant(of, at)
+    )
 
 
 def _of_variant(of: Type, at: int) -> str:

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.errors import DiagnosticError
+from sluicegate.errors import DiagnosticError, InvariantError
+from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import find_trusted
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode import decode
 from sluicegate.runtime.feed.log_files import remove_all
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from sluicegate.runtime.shield.shield import Shield
+
 AVAILABLE_NOW = "available now"
 _LOGGER = logging.getLogger(__name__)
 
@@ -29,7 +33,8 @@ class Ingest:
     """Brings a stream's rows into its log under `folder`, from `start` until `stop` or, where the input is bounded, its end.
 
     `frame` is a raw streaming frame to read instead of the feed that the catalog names. `on_batch` is called from a thread of
-    the feed's after each batch that was appended, and after the end.
+    the feed's after each batch that was appended, and after the end. The elements of a punctuated stream are judged by
+    `shield` before they are appended, with what the `catalog` of that time says.
     """
 
     def __init__(
@@ -40,9 +45,11 @@ class Ingest:
         trigger: str = "200 milliseconds",
         frame: DataFrame | None = None,
         on_batch: Callable[[], None] = lambda: None,
+        catalog: Callable[[], Catalog] | None = None,
     ) -> None:
         self.stream = stream
         self.log = SourceLog(log_folder(folder, stream), stream)
+        self.shield = _open_shield(self.log, catalog)
         self._spark, self._trigger, self._on_batch = spark, trigger, on_batch
         self._feed = Feed(frame, find_layout(frame, stream), False) if frame is not None else None
         self._query: StreamingQuery | None = None
@@ -56,6 +63,10 @@ class Ingest:
             return
         self._failed = None
         self._stopping.clear()
+        if self.shield is not None and self.shield.ended:
+            # stopped after the last batch, before the end was noted
+            self.log.finish()
+            return
         checkpoint = self.log.folder / "checkpoint"
         if self.log.end and not checkpoint.exists():
             # batch numbers would begin anew, and be taken for batches that are complete
@@ -105,22 +116,38 @@ class Ingest:
             with self._taking:
                 if self._stopping.is_set():
                     raise InterruptedError
-                self.log.commit(write_batch(self.log, frame, number))
+                self._append(frame, number)
         except Exception as error:  # noqa: BLE001 — Spark's text may carry values
             self._fail(error)
             # Spark, and whoever it tells, learns no more than that
             raise RuntimeError("the batch was not taken") from None
         self._tell()
 
+    def _append(self, frame: DataFrame, number: int) -> None:
+        if self.shield is None:
+            self.log.commit(write_batch(self.log, frame, number))
+            return
+        from sluicegate.runtime.shield.append import append_elements
+
+        # in the order of Spark's partitions, and of rows within them
+        append_elements(self.log, self.shield, frame.toArrow(), number, find_trusted(self.stream))
+
     def _watch(self, query: StreamingQuery, bounded: bool) -> None:
         """Wait for the query's end; only an end that nobody asked for, without a failure, ends the log."""
         try:
             query.awaitTermination()
             if bounded and not self._stopping.is_set():
-                self.log.finish()
+                self._finish()
         except Exception as error:  # noqa: BLE001 — Spark's text may carry values
             self._fail(error)
         self._tell()
+
+    def _finish(self) -> None:
+        if self.shield is not None:
+            from sluicegate.runtime.shield.append import append_end
+
+            append_end(self.log, self.shield)
+        self.log.finish()
 
     def _tell(self) -> None:
         """A fault of a listener is not one of the feed."""
@@ -136,6 +163,16 @@ class Ingest:
         _LOGGER.debug("the feed of %s has stopped", self.stream.name, exc_info=error)
         message = f"the feed of `{self.stream.name}` has stopped by itself"
         self._failed = error if isinstance(error, DiagnosticError) else refuse_feed("feed-failed", message)
+
+
+def _open_shield(log: SourceLog, catalog: Callable[[], Catalog] | None) -> Shield | None:
+    if log.stream.punctuated_by is None:
+        return None
+    if catalog is None:
+        raise InvariantError(f"nothing says who may punctuate `{log.stream.name}`")
+    from sluicegate.runtime.shield.shield import Shield
+
+    return Shield(log, catalog)
 
 
 def _clear_halves(checkpoint: Path) -> None:

@@ -21,7 +21,7 @@ class LogBatch:
     first: int
     last: int
     path: Path
-    """A folder of Parquet files: the stream's attributes, `_offset`, `_late`; well-formed rows only."""
+    """A folder of Parquet files: the columns of `log_schema`; well-formed rows only."""
     rows: int
     least: int | None
     greatest: int | None

@@ -20,6 +20,8 @@ TEMPORARY = ".new"
 PRIVATE = 0o600
 LATE = "_late"
 """The column that says whether a row's event time lay below the watermark when it came."""
+POLICY = "_policy"
+"""The column of a punctuated stream's log with the number of the row's policy class; never NULL."""
 GROUP_ROWS = 32_768
 """So that tasks can share a file: Spark splits one between groups of rows only."""
 
@@ -89,10 +91,11 @@ def remove_all(paths: Iterable[Path]) -> None:
 
 
 def log_schema(stream: Stream) -> pa.Schema:
-    """The columns of a log: the stream's attributes, `_offset`, `_late`."""
+    """The columns of a log: the stream's attributes, `_offset`, `_late`, and `_policy` where it is punctuated."""
     import pyarrow as pa
 
-    return arrow_schema(stream).append(pa.field(LATE, pa.bool_()))
+    schema = arrow_schema(stream).append(pa.field(LATE, pa.bool_()))
+    return schema if stream.punctuated_by is None else schema.append(pa.field(POLICY, pa.int64()))
 
 
 def read_rows(folder: Path, columns: Sequence[str]) -> pa.Table:

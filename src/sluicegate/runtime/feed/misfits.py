@@ -6,6 +6,7 @@ from sluicegate.expr.types import Type
 from sluicegate.targets.spark_text import quote_text
 
 PROBLEM, RAW = "_problem", "_raw"
+LONGEST_RAW = 4096
 
 
 def write_misfit(name: str, of: Type) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import SENDER_OPTION, carry
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode import TEXT_COLUMN, Layout
 from sluicegate.runtime.feed.decode_columns import CORRUPT
@@ -61,7 +62,8 @@ def _open(spark: SparkSession, stream: Stream, format_: str) -> Feed:
         return Feed(frame, Layout.JSON if is_text(options["path"]) else Layout.COLUMNS, True)
     reader = spark.readStream.format("text" if format_ == "json" else format_)
     for name, value in stream.options:
-        reader = reader.option(name, value)
+        if name != SENDER_OPTION:
+            reader = reader.option(name, value)
     if format_ in ("json", "text"):
         # as files are read elsewhere: only this ends a line
         reader = reader.option("lineSep", "\n")
@@ -69,7 +71,8 @@ def _open(spark: SparkSession, stream: Stream, format_: str) -> Feed:
         reader = reader.schema(_find_schema(spark, stream, format_))
     if format_ == "csv":
         # as texts, so that what is no number is told and not taken for NULL
-        texts = [f"{quote_name(name)} STRING" for name in (*(name for name, _ in stream.attributes), CORRUPT)]
+        names = (*(name for name, _ in carry(stream).attributes), CORRUPT)
+        texts = [f"{quote_name(name)} STRING" for name in names]
         reader = reader.schema(", ".join(texts)).option("columnNameOfCorruptRecord", CORRUPT)
         return Feed(reader.option("mode", "PERMISSIVE").load(), Layout.TEXTS, False)
     frame = reader.load()
@@ -82,7 +85,7 @@ def _find_schema(spark: SparkSession, stream: Stream, format_: str) -> StructTyp
         return spark.read.format(format_).options(**dict(stream.options)).load().schema
     except Exception as error:
         _LOGGER.debug("the files of %s say no schema", stream.name, exc_info=error)
-        return ", ".join(f"{quote_name(name)} {spark_type(of)}" for name, of in stream.attributes)
+        return ", ".join(f"{quote_name(name)} {spark_type(of)}" for name, of in carry(stream).attributes)
 
 
 def find_layout(frame: DataFrame, stream: Stream) -> Layout:

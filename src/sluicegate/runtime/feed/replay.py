@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import SENDER_OPTION, carry
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.replay_files import LineFile, ParquetFile, Position
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 REPLAY = "sluicegate_replay"
 ROWS_PER_BATCH = 200_000
-_KNOWN = frozenset({"path", "pace", "rows_per_batch"})
+_KNOWN = frozenset({"path", "pace", "rows_per_batch", SENDER_OPTION})
 _BEAT = 0.2
 _IDLE = 1.0
 _AHEAD = 2_000
@@ -49,7 +50,7 @@ def replay_options(stream: Stream) -> dict[str, str]:
         "pace": str(_number(stream, given, "pace", 0.0)),
         "rows_per_batch": str(int(_number(stream, given, "rows_per_batch", ROWS_PER_BATCH))),
         "event_time": stream.event_time or "",
-        "columns": json.dumps([name for name, _ in stream.attributes]),
+        "columns": json.dumps([name for name, _ in carry(stream).attributes]),
     }
 
 

@@ -41,13 +41,16 @@ LARGEST_BATCH = 500_000
 
 def log_folder(root: Path, stream: Stream) -> Path:
     """The folder of the stream's log; another declaration has another folder, so that it never continues this one's."""
-    declared = [
+    declared: list[object] = [
         stream.name,
         [[name, str(of)] for name, of in stream.attributes],
         stream.event_time,
         stream.format,
         sorted(stream.options),
     ]
+    if stream.punctuated_by is not None:
+        # what a shield remembers holds for these alone
+        declared += [stream.punctuated_by, stream.order_any, stream.owner]
     mark = hashlib.sha256(json.dumps(declared).encode()).hexdigest()[:16]
     return root / f"{re.sub('[^A-Za-z0-9]', '-', stream.name)[:40]}.{mark}"
 
@@ -144,11 +147,23 @@ class SourceLog:
         return self._data / name_range(number, number)
 
     def describe(
-        self, number: int, rows: int, least: int | None, greatest: int | None, dead: int = 0
+        self,
+        number: int,
+        rows: int,
+        least: int | None,
+        greatest: int | None,
+        dead: int = 0,
+        waiting: int | None = None,
     ) -> LogBatch:
-        """The batch that would follow, with the watermark after it; a watermark never goes back."""
+        """The batch that would follow, with the watermark after it; a watermark never goes back.
+
+        `waiting` is the least event time of rows that came but are to follow: the watermark does not pass it.
+        """
         high = _later(self._state.greatest, greatest)
-        after = None if high is None else _later(self._state.watermark, high - self.stream.watermark)
+        mark = None if high is None else high - self.stream.watermark
+        if mark is not None and waiting is not None:
+            mark = min(mark, waiting)
+        after = None if mark is None else _later(self._state.watermark, mark)
         return LogBatch(number, number, self.data_folder(number), rows, least, greatest, after, dead)
 
     def commit(self, batch: LogBatch) -> None:

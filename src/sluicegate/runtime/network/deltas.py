@@ -27,6 +27,12 @@ def name_rows(stream: str, rows: Rows) -> str:
     return f"{rows.value}:{stream}"
 
 
+def find_stream(name: str) -> str:
+    """The stream that a source of this name reads, whichever of its tuples."""
+    rows, mark, stream = name.partition(":")
+    return stream if mark and rows in {each.value for each in Rows} else name
+
+
 def find_deltas(plan: AuthorizedPlan) -> list[AuthorizedPlan]:
     """The plans whose rows together are the new ones."""
     places = sources(plan.root)

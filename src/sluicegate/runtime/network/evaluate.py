@@ -13,9 +13,13 @@ from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.runtime.feed.log_batch import LATE, LogBatch
+from sluicegate.runtime.feed.log_files import log_schema
 from sluicegate.runtime.feed.source_log import SourceLog
-from sluicegate.runtime.frames import arrow_schema
-from sluicegate.runtime.network.deltas import Rows, find_deltas, name_rows
+from sluicegate.runtime.frames import make_frame
+from sluicegate.runtime.network.deltas import Rows, find_deltas, find_stream, name_rows
+from sluicegate.runtime.network.estimate import Seen, choose_placement, sample_policies
+from sluicegate.runtime.network.judging import Court, JudgedQueries
+from sluicegate.runtime.network.placement import Placement, place_shields
 from sluicegate.runtime.network.places import Place, find_time
 from sluicegate.runtime.network.subscriptions import Subscription, make_subscriptions
 from sluicegate.runtime.network.together import Member, join_tables, split_rows
@@ -44,6 +48,9 @@ class Evaluator:
 
     def __init__(self, spark: SparkSession, logs: Mapping[str, SourceLog]) -> None:
         self._spark, self._logs = spark, logs
+        self._court = Court(logs)
+        self.placement: Placement | None = None
+        """Where shields stand, whatever the estimate says; for measurements and tests."""
 
     def run(
         self,
@@ -74,7 +81,7 @@ class Evaluator:
             if not new:
                 return [None for _ in members]
             table, parameters = join_tables(members)
-            given = {stream: self._read(stream, new), "": self._spark.createDataFrame(table)}
+            given = {stream: self._read(stream, new), "": make_frame(self._spark, table)}
             with self._named(given) as names:
                 text, outputs = translate_together(
                     [each.flat for each in members], parameters, names[stream], names[""]
@@ -85,7 +92,8 @@ class Evaluator:
     def _find(
         self, unit: Unit, types: Sequence[Type], queries: Sequence[Subscription], places: tuple[Place, Place]
     ) -> pa.Table | None:
-        plan = unit.shared if unit.shared is not None and len(queries) >= SHARE_FROM else unit.plan
+        shared = len(queries) >= SHARE_FROM and self.placement is None
+        plan = unit.shared if unit.shared is not None and shared else unit.plan
         with_order = unit.cut is not None
         if unit.by_time:
             frames = self._frames_by_time(unit, places)
@@ -102,9 +110,20 @@ class Evaluator:
             queries = [
                 replace(each, after=_BEGINNING if after is None else after, until=until) for each in queries
             ]
-        table = make_subscriptions(types, queries)
+        judged = self._court.judge(plans, types, queries)
+        plans = [place_shields(each, self._place(each, judged, places)) for each in plans]
         large = self._count_new(unit, places) >= MANY_ROWS
-        return self._ask(plans, frames, table, by_time=unit.by_time, with_order=with_order, large=large)
+        return self._ask(plans, frames, judged, by_time=unit.by_time, with_order=with_order, large=large)
+
+    def _place(self, plan: AuthorizedPlan, judged: JudgedQueries, places: tuple[Place, Place]) -> Placement:
+        before, after = (dict(place) for place in places)
+
+        def look(name: str) -> Seen:
+            stream = find_stream(name)
+            new = self._logs[stream].batches(before[stream].end, after[stream].end)
+            return Seen(sample_policies([each.path for each in new]), judged.tables[stream])
+
+        return self.placement or choose_placement(plan, look)
 
     def _count_new(self, unit: Unit, places: tuple[Place, Place]) -> int:
         before, after = (dict(place) for place in places)
@@ -170,32 +189,35 @@ class Evaluator:
         return frames
 
     def _read(self, stream: str, batches: Sequence[LogBatch]) -> DataFrame:
-        schema = _log_schema(self._logs[stream])
+        schema = log_schema(self._logs[stream].stream)
         if not batches:
-            return self._spark.createDataFrame(schema.empty_table())
+            return make_frame(self._spark, schema.empty_table())
         reader = self._spark.read.schema(_spark_schema(schema))
         return reader.parquet(*(str(each.path) for each in batches))
 
     def _run_above(
         self, cut: TupleCut, types: Sequence[Type], queries: Sequence[Subscription], rows: pa.Table
     ) -> pa.Table:
-        frames = {CUT: self._spark.createDataFrame(rows)}
-        return self._ask([cut.above], frames, make_subscriptions(types, queries), by_case=True)
+        frames = {CUT: make_frame(self._spark, rows)}
+        return self._ask([cut.above], frames, JudgedQueries(types, queries), by_case=True)
 
     def _ask(
         self,
         plans: Sequence[AuthorizedPlan],
         frames: Mapping[str, DataFrame],
-        subscriptions: pa.Table,
+        judged: JudgedQueries,
         *,
         by_time: bool = False,
         with_order: bool = False,
         by_case: bool = False,
         large: bool = False,
     ) -> pa.Table:
-        given = {**frames, "": self._spark.createDataFrame(subscriptions)}
+        subscriptions = make_subscriptions(judged.types, judged.queries)
+        given = {**frames, "": make_frame(self._spark, subscriptions)}
+        given |= {f"?{name}": make_frame(self._spark, each) for name, each in judged.tables.items()}
         with self._named(given) as names:
-            tables = Tables(names, names[""], by_case, large)
+            verdicts = judged.name_tables({name: names[f"?{name}"] for name in judged.tables})
+            tables = Tables(names, names[""], by_case, large, verdicts)
             texts = [
                 f"({translate_live(each, tables, by_time=by_time, with_order=with_order)})" for each in plans
             ]
@@ -227,12 +249,6 @@ def _nullable(table: pa.Table) -> pa.Table:
 def _write_bound(moment: int) -> str:
     """A value that differs from tick to tick, so that Spark need not compile the query anew: only arrays stay out of the code."""
     return f"array({moment}L, {moment}L)[CAST({quote_name(LATE)} AS INT)]"
-
-
-def _log_schema(log: SourceLog) -> pa.Schema:
-    import pyarrow as pa
-
-    return arrow_schema(log.stream).append(pa.field(LATE, pa.bool_()))
 
 
 def _spark_schema(schema: pa.Schema) -> StructType:

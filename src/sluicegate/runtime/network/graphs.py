@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Fact, Grant, Stream, User
 from sluicegate.policy.punctuation import ServerPunctuation
+from sluicegate.rewrite.named_results import KeptOut
 from sluicegate.runtime.network.authorize import Allowed, authorize, find_facts
 from sluicegate.runtime.stages import DECISION, stage
 
@@ -24,6 +25,7 @@ class Asked:
     roles: frozenset[str]
     query: str
     without: frozenset[str]
+    kept_out: KeptOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,11 @@ class Basis:
     streams: tuple[Stream | None, ...]
     facts: tuple[Fact, ...]
     punctuations: tuple[ServerPunctuation, ...]
+    whole: Catalog | None = None
+    """All there is, where a named result is read: what its maker may have decides too, and the makers behind that."""
 
 
-def find_basis(catalog: Catalog, user: str, named: frozenset[str]) -> Basis:
+def find_basis(catalog: Catalog, user: str, named: frozenset[str], makers: Catalog | None = None) -> Basis:
     """For a query that names these streams: the user's grants that name one of them, and what those name in turn."""
     grants = tuple(each for each in catalog.grants_to(user) if not named.isdisjoint(each.stream_names))
     streams = named.union(*(each.stream_names for each in grants))
@@ -47,11 +51,14 @@ def find_basis(catalog: Catalog, user: str, named: frozenset[str]) -> Basis:
     if known is not None and known.follow is not None:
         streams |= {known.follow.stream}
     facts = frozenset[str]().union(*map(find_facts, grants))
+    found = [catalog.streams.get(name) for name in named]
+    rests = any(each is not None and each.query is not None for each in found)
     return Basis(
         grants,
         tuple(catalog.streams.get(name) for name in sorted(streams)),
         _list_facts(catalog, facts) if facts else (),
         tuple(catalog.punctuations[name] for name in sorted(catalog.punctuations)),
+        replace(makers or catalog, version=0) if rests else None,
     )
 
 
@@ -77,22 +84,28 @@ class Graphs:
         self.hits = 0
 
     def authorize(
-        self, catalog: Catalog, user: str, query: str, without: frozenset[str] = frozenset()
+        self,
+        catalog: Catalog,
+        user: str,
+        query: str,
+        without: frozenset[str] = frozenset(),
+        kept_out: KeptOut = frozenset(),
+        makers: Catalog | None = None,
     ) -> Allowed:
         """What `authorize` gives for the same arguments."""
-        key = Asked(user, catalog.users.get(user), catalog.roles_of(user), query, without)
+        key = Asked(user, catalog.users.get(user), catalog.roles_of(user), query, without, kept_out)
         with stage(DECISION):
-            found = self._find(key, catalog)
+            found = self._find(key, catalog, makers)
         if found is not None:
             return found
-        allowed = authorize(catalog, user, query, without)
-        self._keep(key, _Kept(find_basis(catalog, user, allowed.asked), allowed))
+        allowed = authorize(catalog, user, query, without, kept_out, makers)
+        self._keep(key, _Kept(find_basis(catalog, user, allowed.asked, makers), allowed))
         return allowed
 
-    def _find(self, key: Asked, catalog: Catalog) -> Allowed | None:
+    def _find(self, key: Asked, catalog: Catalog, makers: Catalog | None) -> Allowed | None:
         with self._lock:
             kept = self._kept.get(key)
-        if kept is None or kept.basis != find_basis(catalog, key.name, kept.allowed.asked):
+        if kept is None or kept.basis != find_basis(catalog, key.name, kept.allowed.asked, makers):
             return None
         with self._lock:
             self.hits += 1

@@ -21,7 +21,9 @@ from sluicegate.graph.operators import (
     Join,
     Node,
     Project,
+    RaisedShield,
     Select,
+    Shield,
     Source,
     Unfold,
     Union,
@@ -58,7 +60,9 @@ def with_inputs(node: Node, inputs: list[Node]) -> Node:
             return replace(node, left=inputs[0], right=inputs[1])
         case Union():
             return replace(node, branches=tuple(inputs))
-        case Select() | Project() | Aggregate() | Unfold():
+        case Select() | Project() | Aggregate() | Unfold() | RaisedShield():
+            return replace(node, input=inputs[0])
+        case Shield() if isinstance(inputs[0], Source):
             return replace(node, input=inputs[0])
         case _:
             raise TypeError(f"unknown operator {type(node).__name__}")

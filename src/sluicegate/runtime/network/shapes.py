@@ -31,6 +31,7 @@ from sluicegate.graph.operators import (
     Node,
     Project,
     Select,
+    Shield,
     Source,
     Unfold,
     UnfoldCase,
@@ -181,6 +182,8 @@ def _rename(node: Node, number: int, made: Mapping[int, _Renamed], abstract: _Ab
         case Source():
             source = Source(node.stream, f"s{number}", node.attributes, node.event_time)
             return _Renamed(source, _pair(node.fields, source.fields))
+        case Shield():
+            return _shield(node, below[0], abstract)
         case Select():
             predicate = abstract.policy(node.predicate, below[0].columns)
             return _Renamed(Select(below[0].node, predicate), below[0].columns)
@@ -198,6 +201,14 @@ def _rename(node: Node, number: int, made: Mapping[int, _Renamed], abstract: _Ab
             return _unfold(node, below[0], abstract)
         case _:
             raise TypeError(f"unknown operator {type(node).__name__}")
+
+
+def _shield(node: Shield, below: _Renamed, abstract: _Abstract) -> _Renamed:
+    """Whose query it is, is a constant: a lost role or a new punctuation of the server is a changed row."""
+    if not isinstance(below.node, Source):
+        raise TypeError(f"a shield above {type(below.node).__name__}")
+    shield = Shield(below.node, node.needed, node.told, abstract.policy(node.who, {}))
+    return _Renamed(shield, _pair(node.fields, shield.fields))
 
 
 def _pair(old: tuple[Field, ...], new: tuple[Field, ...]) -> dict[Column, Column]:

@@ -28,6 +28,7 @@ from sluicegate.graph.reach import find_reach
 from sluicegate.graph.shape import find_shapes
 from sluicegate.graph.windows import TimeWindow, TupleWindow
 from sluicegate.runtime.network.lift import is_lifted, lift_joins, with_inputs
+from sluicegate.runtime.network.placement import Placement, place_shields
 from sluicegate.targets.spark_live import CUT, CUT_START
 
 _CUT_TIME = Column(CUT, "time", TIMESTAMP)
@@ -114,7 +115,7 @@ def _make_unit(plan: AuthorizedPlan) -> Unit:
     cadence = max((_cadence(node) for node in nodes if isinstance(node, Join)), default=0)
     by_time = any(isinstance(node, Aggregate) for node in nodes) or cadence > 0
     by_time = by_time or (cut is not None and not cut.by_arrival)
-    lifted = lift_joins(running)
+    lifted = place_shields(lift_joins(running), Placement.OVER, share=True)
     found = sources(running.root)
     timed = sorted({each.stream for each in found if each.event_time is not None})
     return Unit(

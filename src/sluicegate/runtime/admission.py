@@ -1,0 +1,137 @@
+"""What a query may have beside all that was given before (R8): grants that would tell more are left out of it.
+
+A named result that it rests on counts for its maker, once, however many read it, and for as long as anybody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.language.query_syntax import Start
+from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.ledger import Refused
+from sluicegate.rewrite.named_results import KeptOut
+from sluicegate.rewrite.notice import Notice
+from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.network.authorize import Allowed
+from sluicegate.runtime.network.graphs import Graphs
+from sluicegate.runtime.network.network import Network
+from sluicegate.runtime.network.running import Running
+from sluicegate.runtime.network.seats import Seat, seat_catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Decides for queries that begin or change; `running` are those that run, by handle."""
+
+    graphs: Graphs
+    ledger: Ledger
+    network: Network
+    logs: Mapping[str, SourceLog]
+    running: Mapping[str, Running]
+
+    def allow(self, catalog: Catalog, seat: Seat, query: str, handle: str) -> Allowed:
+        """On record, when it returns; raises `DiagnosticError` where there is nothing that may be given."""
+        without: frozenset[str] = frozenset()
+        kept_out: KeptOut = frozenset()
+        told: list[Diagnostic] = []
+        seated = seat_catalog(catalog, seat)
+        while True:
+            try:
+                allowed = self.graphs.authorize(seated, seat.user, query, without, kept_out, catalog)
+            except DiagnosticError as error:
+                raise DiagnosticError([*told, *error.diagnostics]) from error
+            self.network.admit_shape(allowed.shaped, self.used_shapes())
+            too_much = self._admit_results(catalog, allowed)
+            if too_much:
+                kept_out |= too_much
+                continue
+            refused = self._admit(seated, seat.user, handle, allowed)
+            if refused is None:
+                return replace(allowed, notices=(*allowed.notices, *map(_notice, told)))
+            told.append(Diagnostic(refused.code, refused.message))
+            without |= {refused.entry.grant}
+
+    def ask_again(self, catalog: Catalog, query: Running) -> Allowed:
+        """What a query that runs may have under another version, with what it was kept from before."""
+        seated, before = seat_catalog(catalog, query.seat), query.allowed
+        return self.graphs.authorize(
+            seated, query.user, query.query, before.without, before.kept_out, catalog
+        )
+
+    def used_shapes(self) -> set[str]:
+        return {each.allowed.shaped.key for each in self.running.values()}
+
+    def find_greatest(self, streams: Iterable[str]) -> list[int]:
+        """The greatest event times that came in, of streams that have any."""
+        found = (self.logs[name].greatest for name in streams)
+        return [each for each in found if each is not None]
+
+    def release(self, query: Running) -> None:
+        """What the query was given stays on record, up to the event time that it has read."""
+        last = max(self.find_greatest(query.allowed.streams), default=None)
+        self.ledger.close(query.user, query.allowed.releases, last, query.handle)
+
+    def release_results(self, *catalogs: Catalog) -> None:
+        """Named results of these catalogs that nobody reads any more, or no longer so, give their makers nothing further."""
+        if self.ledger.damage is not None:
+            return
+        held = {
+            (each.maker, each.name, entry)
+            for query in self.running.values()
+            for each in query.allowed.results
+            for entry in each.releases
+        }
+        streams = [
+            each for catalog in catalogs for each in catalog.streams.values() if each.query is not None
+        ]
+        # all logs: what a result of results has read is in none of its own
+        last = max(self.find_greatest(self.logs), default=None)
+        for maker, name in sorted({(each.owner, each.name) for each in streams if each.owner is not None}):
+            given = self.ledger.open_entries(maker, _name_account(name))
+            over = [each for each in given if (maker, name, each) not in held]
+            if over:
+                self.ledger.close(maker, over, last, _name_account(name))
+
+    def _admit_results(self, catalog: Catalog, allowed: Allowed) -> KeptOut:
+        """On record for their makers; the grant that one may not use, if so."""
+        for each in allowed.results:
+            if each.releases:
+                answer = self.ledger.admit(
+                    each.maker, each.releases, catalog.grants, _name_account(each.name)
+                )
+                if isinstance(answer, Refused):
+                    return frozenset({(each.name, answer.entry.grant)})
+        return frozenset()
+
+    def _admit(self, catalog: Catalog, user: str, handle: str, allowed: Allowed) -> Refused | None:
+        if not allowed.releases:
+            return None
+        if allowed.start is not Start.LATEST and any(each.counts_tuples for each in allowed.releases):
+            message = "windows of tuples under an aggregate grant begin where the count is: START AT LATEST"
+            raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+        self._check_counts(user, handle, allowed)
+        answer = self.ledger.admit(user, allowed.releases, catalog.grants, handle)
+        return answer if isinstance(answer, Refused) else None
+
+    def _check_counts(self, user: str, handle: str, allowed: Allowed) -> None:
+        """Tuple windows under a grant: one count at a time, for windows of two counts lie askew and tell what is between (R8)."""
+        counted = {each.streams for each in allowed.releases if each.counts_tuples}
+        own = [each for each in self.running.values() if each.user == user] if counted else []
+        for other in own:
+            theirs = {each.streams for each in other.allowed.releases if each.counts_tuples}
+            if other.handle != handle and counted & theirs:
+                message = "a query of yours counts windows of these tuples already: one at a time"
+                raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+
+
+def _name_account(result: str) -> str:
+    """No query has such a handle."""
+    return f"stream {result}"
+
+
+def _notice(told: Diagnostic) -> Notice:
+    return Notice("PR", told.code, told.message)
