@@ -1,5 +1,5 @@
 -- What the hospital allows. A patient's own policy, in the data, has to allow it too (R14).
-CREATE GRANT heart READ (ts, Patient_id, Beats_per_min) ON HeartRate TO Doctor;
+CREATE GRANT heart READ (ts, Patient_id, Beats_per_min) ON HeartRate TO Doctor WITH GRANT OPTION;
 CREATE GRANT heart_on_duty READ (Patient_id, Beats_per_min) ON HeartRate TO NurseOnDuty;
 CREATE GRANT temperature READ (ts, Patient_id, Temperature) ON BodyTemperature TO Doctor;
 CREATE GRANT temperature_on_duty READ (Patient_id, Temperature) ON BodyTemperature TO NurseOnDuty;

@@ -274,19 +274,3 @@ def test_logs_are_json_without_values_of_rows(
     assert {"/v1/queries", "/v1/streams/{name}"} <= {each.get("route") for each in lines}
     assert any(each["level"] == "error" for each in lines)
     assert "hush" not in json.dumps(lines)
-
-
-def test_named_results_are_their_makers_and_not_served_yet(world: StillWorld) -> None:
-    """Its maker owns it and may grant it, to itself too; a query on it is refused with a code of its own."""
-    answer = world.post("ann", "/v1/catalog", {"statements": "CREATE STREAM Mine AS SELECT ts, id FROM P;"})
-    assert answer.status_code == 200, answer.text
-    streams = world.get("ann", "/v1/streams").json()["streams"]
-    assert [each["is_owner"] for each in streams if each["name"] == "Mine"] == [True]
-    assert _codes(world.post("ann", "/v1/queries", {"query": "SELECT id FROM Mine"})) == (403, "denied")
-    world.change("CREATE GRANT back READ (ts, id) ON Mine TO USER ann;", user="ann")
-    assert _codes(world.post("ann", "/v1/queries", {"query": "SELECT id FROM Mine"})) == (501, "not-served")
-    assert _codes(world.post("bob", "/v1/queries", {"query": "SELECT id FROM Mine"})) == (
-        400,
-        "unknown-stream",
-    )
-    assert world.get("root", "/v1/queries").json()["queries"] == []

@@ -127,6 +127,7 @@ def test_an_owner_pauses_sharing_and_sees_its_readers(world: StillWorld) -> None
         "stream": "P",
         "paused": True,
         "readers": [],
+        "denied": {},
     }
     assert not world.post("owner", "/v1/streams/P/resume").json()["paused"]
     assert world.post("ann", "/v1/queries", {"query": QUERY}).status_code == 201

@@ -126,8 +126,13 @@ class Client:
         total = answer.get("refused_total")
         return Pushed(answer["accepted"], tuple(refused), total if isinstance(total, int) else len(refused))
 
+    def punctuate(self, stream: str, statements: str) -> dict[str, Any]:
+        """Send INSERT SP statements as one policy; `ts` and `count` of the answer are what its tuples name."""
+        path = f"/v1/streams/{quote(stream, safe='')}/punctuations"
+        return self._get_table("POST", path, body={"statements": statements})
+
     def sharing(self, stream: str) -> dict[str, Any]:
-        """For the stream's owner: readers, queries, rows delivered."""
+        """For the stream's owner: readers, queries, rows delivered, and what punctuations keep from everybody."""
         return self._get_table("GET", f"/v1/streams/{quote(stream, safe='')}/sharing")
 
     def pause_sharing(self, stream: str) -> None:

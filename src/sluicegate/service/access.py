@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 
 from sluicegate.service.gateway import Gateway
 from sluicegate.service.identity.principal import Principal, Refused
-from sluicegate.service.identity.scopes import GRANT, READ
+from sluicegate.service.identity.scopes import GRANT, PUSH, READ
 from sluicegate.service.limits import Buckets
 from sluicegate.service.refusals import RefusedError, refuse
 
@@ -77,5 +77,15 @@ async def find_request_id(request: Request) -> str:
 
 
 Caller = Annotated[Principal, Depends(find_caller)]
+
+
+def find_pusher(request: Request, caller: Caller) -> Principal:
+    """The caller, with a token for this stream: asked before the body is looked at."""
+    if not caller.may(PUSH + str(request.path_params["name"])):
+        raise refuse("scope-missing", "this token is not for writing to this stream")
+    return caller
+
+
+Pusher = Annotated[Principal, Depends(find_pusher)]
 OpenGateway = Annotated[Gateway, Depends(find_gateway)]
 RequestId = Annotated[str, Depends(find_request_id)]

@@ -10,6 +10,7 @@ GATEWAY_CODES = {
     "gateway-lease": "this gateway is cut off from the store, so it delivers nothing until it is back",
     "internal": "a fault of the gateway; nothing was let through. The request's id finds it in the log",
     "method-unknown": "the place does not know this method",
+    "not-a-punctuation": "what was sent as punctuations is no INSERT SP, or one for another stream",
     "not-acknowledged": "the change is stored, but another gateway has not said in time that it has it",
     "owners-only": "only the stream's owner and administrators may ask for this",
     "place-unknown": "there is nothing at this place",

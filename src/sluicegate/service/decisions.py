@@ -10,7 +10,8 @@ from typing import Any
 
 from sluicegate.language.resolve import ResolvedQuery, read_query
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.model import Privilege
+from sluicegate.policy.model import Privilege, Stream
+from sluicegate.policy.stated import list_stated
 from sluicegate.rewrite.explain import Explanation, explain
 from sluicegate.rewrite.notices import Decision
 from sluicegate.runtime.network.authorize import Allowed, is_same_for
@@ -72,9 +73,18 @@ def known_streams(catalog: Catalog, user: str) -> Catalog:
     streams = {
         name: stream
         for name, stream in catalog.streams.items()
-        if name in named or stream.governed_by_provider or (stream.owner is not None and stream.owner == user)
+        if name in named
+        or _is_open(catalog, stream, user)
+        or (stream.owner is not None and stream.owner == user)
     }
     return replace(catalog, streams=streams)
+
+
+def _is_open(catalog: Catalog, stream: Stream, user: str) -> bool:
+    """Whether no grant is needed to ask; of what an ON RESULT states only those know whom it names."""
+    if not stream.governed_by_provider or not stream.stated:
+        return stream.governed_by_provider
+    return bool(list_stated(catalog, stream, user))
 
 
 def read_known(catalog: Catalog, user: str, query: str) -> ResolvedQuery:
@@ -85,7 +95,7 @@ def read_known(catalog: Catalog, user: str, query: str) -> ResolvedQuery:
 def explain_query(catalog: Catalog, user: str, query: str, graphs: int) -> Explanation:
     """As `sluicegate explain`; `catalog` is the user's seat."""
     asked = read_known(catalog, user, query)
-    return explain(catalog, user, asked.root, asked.united, graphs)
+    return explain(catalog, user, asked.root, asked.united, graphs, asked.delegating)
 
 
 def find_decision(allowed: Allowed) -> Decision:

@@ -24,20 +24,19 @@ from sluicegate.runtime.network.seats import Seat
 from sluicegate.runtime.stages import DECISION, RECORD, stage, time_stages
 from sluicegate.service.decisions import Decisions, explain_query, find_decision, read_known
 from sluicegate.service.guarding import Guard
-from sluicegate.service.identity.appends import may_append
 from sluicegate.service.identity.authenticator import Authenticator
 from sluicegate.service.identity.changes import Denied, may_change
 from sluicegate.service.identity.clock import Clock, SystemClock
 from sluicegate.service.identity.database import StoreDatabase
 from sluicegate.service.identity.jwks import Fetch
-from sluicegate.service.identity.principal import Principal, Refused, find_seat, seat
+from sluicegate.service.identity.principal import Principal, find_seat, seat
 from sluicegate.service.identity.watch import Watch
 from sluicegate.service.metrics import Metrics
 from sluicegate.service.naming import name_handle, normalize
 from sluicegate.service.outcomes import Changed, Registered
 from sluicegate.service.preview import preview
-from sluicegate.service.pushing import make_judge
-from sluicegate.service.refusals import RefusedError, refuse
+from sluicegate.service.pushing import Pushing
+from sluicegate.service.refusals import refuse
 from sluicegate.service.settings import Settings
 from sluicegate.service.sharing import Sharing
 from sluicegate.service.store import Event, Store, Verification
@@ -46,7 +45,6 @@ from sluicegate.service.store.records import Entry
 
 if TYPE_CHECKING:
     from sluicegate.runtime.engine import Engine
-    from sluicegate.runtime.pushed import Pushed
 
 _LOG = logging.getLogger("sluicegate.gateway")
 _TRIES = 5
@@ -80,6 +78,7 @@ class Gateway:
         )
         self.engine = engine(self.sharing.narrow(self.catalog))
         self.decisions = Decisions()
+        self.pushing = Pushing(self)
         self._owners: dict[str, Seat] = {each.handle: each.seat for each in self.engine.running}
         self._applying, self._registering = threading.RLock(), threading.Lock()
         self._is_broken = False
@@ -243,9 +242,9 @@ class Gateway:
         return running
 
     def may_know(self, principal: Principal, running: Running) -> bool:
-        """Whether the principal may know of a query: its own, and those that read nothing but its streams."""
+        """Whether the principal may know of a query: its own, and those that name nothing but its streams."""
         mine = running.seat == find_seat(principal)
-        streams = [self.catalog.streams.get(name) for name in running.allowed.streams]
+        streams = [self.catalog.streams.get(name) for name in running.allowed.asked]
         return (
             principal.is_admin or mine or all(each is not None and principal.owns(each) for each in streams)
         )
@@ -435,46 +434,6 @@ class Gateway:
         self.sharing.resume(name)
         self._take(force=True)
         self.record(principal, "resume-sharing", name, request=request)
-
-    def push(
-        self, principal: Principal, name: str, content: str, body: bytes, request: str = ""
-    ) -> tuple[int, Pushed]:
-        """Append tuples that an APPEND grant of the caller's allows (R14); how many, and those that were refused."""
-        from sluicegate.runtime.pushed import read_pushed
-
-        allowed = may_append(principal, name, self.catalog)
-        if isinstance(allowed, Refused):
-            self.record(principal, "push", name, decision="deny", notices=(allowed.code,), request=request)
-            raise RefusedError(allowed)
-        stream = self.catalog.streams[name]
-        if stream.format is not None:
-            raise refuse("push-source", "the stream has a source of its own")
-        self.check_open()
-        judge = make_judge(stream, allowed.predicate)
-        found = read_pushed(stream, content, body, self.settings.most_push_rows, judge)
-        taken = int(found.table.num_rows)
-        if taken:
-            self.engine.push(name, found.table)
-        self._tell_push(principal, name, allowed.grants, taken, found, request)
-        return taken, found
-
-    def _tell_push(
-        self,
-        principal: Principal,
-        name: str,
-        grants: tuple[str, ...],
-        taken: int,
-        found: Pushed,
-        request: str,
-    ) -> None:
-        self.metrics.count("sluicegate_rows_pushed_total", taken)
-        if found.refused:
-            self.metrics.count("sluicegate_rows_refused_total", len(found.refused))
-            told = f"{len(found.refused)} of {taken + len(found.refused)} tuples refused"
-            reasons = tuple(dict.fromkeys(each.reason for each in found.refused))[:_MOST_REASONS]
-            self.record(
-                principal, "push", name, grants=grants, decision=told, notices=reasons, request=request
-            )
 
     def verify(self) -> Verification:
         return self.store.verify()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.policy.catalog import Catalog
-from sluicegate.runtime.network.authorize import authorize, is_same_for
+from sluicegate.runtime.network.authorize import authorize, find_changed, is_same_for
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import seat_catalog
 
@@ -18,11 +18,14 @@ def preview(running: Iterable[Running], before: Catalog, after: Catalog) -> dict
         old, new = seat_catalog(before, each.seat), seat_catalog(after, each.seat)
         if is_same_for(each.user, old, new):
             continue
-        if any(after.streams.get(name) != before.streams.get(name) for name in each.allowed.streams):
-            found[each.handle] = "a stream that the query reads was declared anew"
+        changed = find_changed(each.allowed, before, after)
+        if changed is not None:
+            found[each.handle] = changed
             continue
         try:
-            allowed = authorize(new, each.user, each.query, each.allowed.without)
+            allowed = authorize(
+                new, each.user, each.query, each.allowed.without, each.allowed.kept_out, after
+            )
         except DiagnosticError as error:
             found[each.handle] = error.diagnostics[0].message
             continue

@@ -45,7 +45,7 @@ STATUS: Mapping[str, int] = {
     **dict.fromkeys(
         (
             *("administrators-only", "owners-only", "scope-missing", "may-not-append", "role-not-held"),
-            *("denied", "not-allowed"),
+            *("denied", "not-allowed", "sp-forged"),
         ),
         403,
     ),

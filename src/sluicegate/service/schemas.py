@@ -31,6 +31,14 @@ class ExplainAsked(QueryAsked):
     graphs: Annotated[int, Field(ge=0, le=1000)] = 100
 
 
+class PunctuateAsked(_Asked):
+    statements: Text = Field(
+        examples=[
+            "INSERT SP INTO STREAM HeartRate LET DDP = TUPLES:ALL, SRP = frbac:Doctor, SIGN = POSITIVE;"
+        ]
+    )
+
+
 class AckAsked(_Asked):
     cursor: Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -106,6 +114,14 @@ class PushAnswer(BaseModel):
     refused_total: int
 
 
+class PunctuatedAnswer(BaseModel):
+    stream: str
+    ts: str
+    """What tuples of this policy name in `_sp_ts`."""
+    count: int
+    """What they name in `_sp_count`."""
+
+
 class ReaderAnswer(BaseModel):
     user: str
     roles: list[str] | None
@@ -119,6 +135,8 @@ class SharingAnswer(BaseModel):
     stream: str
     paused: bool
     readers: list[ReaderAnswer]
+    denied: dict[str, int] = {}
+    """Of a punctuated stream: tuples and punctuations that nobody gets, by reason."""
 
 
 class DeadLetterAnswer(BaseModel):

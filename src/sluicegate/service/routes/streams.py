@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from sluicegate.policy.model import Privilege, Stream
 from sluicegate.runtime.feed.dead_letters import read_dead_letters
 from sluicegate.runtime.pushed import CONTENT
-from sluicegate.service.access import Caller, Need, OpenGateway, RequestId, Route
+from sluicegate.service.access import Caller, Need, OpenGateway, Pusher, RequestId, Route
 from sluicegate.service.identity.changes import hide_unknown
 from sluicegate.service.identity.principal import Principal, seat
 from sluicegate.service.refusals import refuse
@@ -20,6 +20,8 @@ from sluicegate.service.schemas import (
     DeadLetterAnswer,
     DeadLettersAnswer,
     PausedAnswer,
+    PunctuateAsked,
+    PunctuatedAnswer,
     PushAnswer,
     ReaderAnswer,
     RefusedRowAnswer,
@@ -63,18 +65,29 @@ def _show(stream: Stream, caller: Principal, writable: set[str], paused: frozens
 async def push(
     name: str, request: Request, caller: Caller, gateway: OpenGateway, request_id: RequestId
 ) -> PushAnswer:
-    """Write tuples; those that are refused are told by their number and the reason."""
+    """Write tuples, and punctuations under `_sp`; those that are refused are told by their number and the reason."""
     content = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content not in CONTENT:
         raise refuse("push-content", f"the content is one of {', '.join(CONTENT)}")
     body = await request.body()
-    taken, found = await run_in_threadpool(gateway.push, caller, name, content, body, request_id)
+    taken, found = await run_in_threadpool(gateway.pushing.push, caller, name, content, body, request_id)
     refused = [RefusedRowAnswer(row=each.row, reason=each.reason) for each in found.refused[:_SHOWN_REFUSALS]]
     return PushAnswer(accepted=taken, refused=refused, refused_total=len(found.refused))
 
 
+def punctuate(
+    name: str, asked: PunctuateAsked, caller: Pusher, gateway: OpenGateway, request_id: RequestId
+) -> PunctuatedAnswer:
+    """Send INSERT SP statements as one policy of the caller's; tuples that are to be under it name the ts and count told."""
+    made = gateway.pushing.punctuate(caller, name, asked.statements, request_id)
+    return PunctuatedAnswer(stream=name, ts=made.ts, count=made.count)
+
+
 def show_sharing(name: str, caller: Caller, gateway: OpenGateway) -> SharingAnswer:
-    """Who reads the stream now, by which queries, and how many rows they were handed since the gateway started."""
+    """Who reads the stream now, by which queries, and how many rows they were handed since the gateway started.
+
+    Of a punctuated stream also what nobody gets, by reason.
+    """
     gateway.find_stream(caller, name)
     readers = [
         ReaderAnswer(
@@ -86,9 +99,10 @@ def show_sharing(name: str, caller: Caller, gateway: OpenGateway) -> SharingAnsw
             paused=each.paused,
         )
         for each in gateway.engine.running
-        if name in each.allowed.streams
+        if name in each.allowed.reads
     ]
-    return SharingAnswer(stream=name, paused=name in gateway.sharing.paused, readers=readers)
+    denied = dict(gateway.engine.feeds.denied(name))
+    return SharingAnswer(stream=name, paused=name in gateway.sharing.paused, readers=readers, denied=denied)
 
 
 def show_dead_letters(
@@ -136,6 +150,7 @@ _PUSHED = {
 ROUTES = (
     Route("GET", "/v1/streams", list_streams, Need.CALLER),
     Route("POST", _STREAM, push, Need.PUSH, {"openapi_extra": _PUSHED}),
+    Route("POST", _STREAM + "/punctuations", punctuate, Need.PUSH),
     Route("GET", _STREAM + "/sharing", show_sharing, Need.OWNER),
     Route("GET", _STREAM + "/dead-letters", show_dead_letters, Need.OWNER),
     Route("POST", _STREAM + "/pause", pause_sharing, Need.OWNER),

@@ -27,7 +27,7 @@ _FREE = {"name", "attributes"}
 
 def alter_stream(before: Stream, after: Stream) -> list[Statement] | None:
     """New attributes first, then options that may name them, then what goes."""
-    if before.query != after.query or (before.query is not None and before.attributes != after.attributes):
+    if before.query != after.query or (before.query is not None and _describe(before) != _describe(after)):
         return None
     kept = tuple(each for each in before.attributes if each in after.attributes)
     added = after.attributes[len(kept) :]
@@ -45,6 +45,11 @@ def alter_stream(before: Stream, after: Stream) -> list[Statement] | None:
         found.append(AlterStream(name, options))
     gone = [each for each in before.attributes if each not in kept]
     return found + [AlterStream(name, DropAttribute(Name(of))) for of, _ in gone]
+
+
+def _describe(result: Stream) -> tuple[object, ...]:
+    """What its query decides, of a named result."""
+    return result.attributes, result.event_time
 
 
 def _change_options(before: Stream, after: Stream) -> StreamOptions | None:
