@@ -197,6 +197,13 @@ def test_a_session_with_fewer_roles_punctuates_no_more_than_it_may_write(world: 
     assert world.post("ann", PATH + "/punctuations", said).status_code == 200
 
 
+def test_anybody_may_ask_for_a_stream_whose_provider_decides(world: StillWorld) -> None:
+    names = {each["name"] for each in world.get("nobody", "/v1/streams").json()["streams"]}
+    assert names == {"Heart", "Deep"}
+    answer = world.post("nobody", "/v1/queries", {"query": "SELECT beat FROM Heart"})
+    assert (answer.status_code, answer.json()["decision"]) == (201, "partial")
+
+
 def test_metrics_and_others_show_nothing_of_denied_tuples(world: StillWorld) -> None:
     world.post("dev", PATH, [sp(), beat()])
     before = world.get("root", "/metrics").text

@@ -88,7 +88,7 @@ def _elements(spark: SparkSession) -> DataFrame:
     text = f"""SELECT timestamp(ts) AS ts, id, _sp, timestamp(_sp_ts) AS _sp_ts, CAST(_sp_count AS BIGINT) AS _sp_count
     FROM VALUES (NULL, NULL, '{sp}', NULL, NULL), ('2026-01-01T00:00:01', 1, NULL, '2026-01-01T00:00:00', 1),
     ('2026-01-01T00:00:02', 2, NULL, '2026-01-01T00:00:00', 1), ('2026-01-01T00:00:03', 1, NULL, NULL, NULL)
-    AS t(ts, id, _sp, _sp_ts, _sp_count)"""  # noqa: S608
+    AS t(ts, id, _sp, _sp_ts, _sp_count)"""
     return spark.sql(text).coalesce(1)
 
 

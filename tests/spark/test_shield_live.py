@@ -312,3 +312,17 @@ def test_a_disabled_user_gets_nothing_more(world: LiveWorld) -> None:
     world.feed("S", row(3, 0, id=1, x=3, y=3))
     world.settle()
     assert all(isinstance(each, Withdrawn) for each in world.events(handle))
+
+
+def test_what_a_policy_hides_decides_nothing_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
+    """D3: a profile that follows a punctuated stream has no value."""
+    more = """
+    CREATE STREAM P (ts TIMESTAMP, n INT) TIMESTAMP BY ts;
+    CREATE USER fred ROLES (Doctor) SET (id = 1) FOLLOW S (x) ON id WITHIN '10 minutes';
+    CREATE GRANT p READ (n) ON P WHERE n = self.x TO Doctor;
+    """
+    with open_live(spark, tmp_path, read_catalog(DATA + more)) as world:
+        handle = world.engine.register("fred", "SELECT n FROM P")
+        world.feed("S", world.say("S", 0, "Nurse"), row(1, 0, id=1, x=7, y=7))
+        world.feed("P", {"ts": at(2), "n": 7}, {"ts": at(3), "n": 8})
+        assert world.rows(handle) == []

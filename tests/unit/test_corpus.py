@@ -179,3 +179,16 @@ def test_what_is_refused_is_judged_too(tmp_path: Path) -> None:
         "sp-forged",
         "sp-unknown-subject",
     )
+
+
+def test_input_may_be_a_file_beside_the_cases(tmp_path: Path) -> None:
+    text = SMALL.replace('[{ts: "2026-01-01T00:00:00", id: a, v: 1, w: 2, ok: true}]', "s.jsonl")
+    (tmp_path / "s.jsonl").write_text('{"ts": "2026-01-01T00:00:00", "id": "b"}\n\n{"id": "c"}\n')
+    (case,) = load_corpus(write(tmp_path, text))[0].cases
+    assert [row["id"] for row in case.typed_input(case.load_catalog())["S"]] == ["b", "c"]
+    (tmp_path / "s.jsonl").write_text("{")
+    with pytest.raises(CorpusError, match=r"input\.S: cannot be read"):
+        load_corpus(tmp_path / "case.yaml")
+    (tmp_path / "s.jsonl").unlink()
+    with pytest.raises(CorpusError, match=r"input\.S: cannot be read"):
+        load_corpus(tmp_path / "case.yaml")

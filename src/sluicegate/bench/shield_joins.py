@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from sluicegate.bench.crowd import open_folder
+from sluicegate.bench.jvm import Jvm, Used
 from sluicegate.bench.sample import Row, describe
 from sluicegate.bench.shield_world import Pipe, Rounds, WrongRowsError, make_catalog
 from sluicegate.runtime.network.placement import Placement
@@ -74,30 +74,43 @@ def _measure(spark: Session, rows: int, rounds: Rounds, case: _Case, readers: in
         begin = pipe.place()
         both = zip(STREAMS, (case.left, case.right), strict=True)
         pipe.push({name: make_elements(moving, 0, rows) for name, moving in both})
-        samples: dict[str, list[float]] = {name: [] for name in STRATEGIES}
-        pairs = set()
+        samples: dict[str, list[Used]] = {name: [] for name in STRATEGIES}
+        pairs, jvm = set[int](), Jvm(spark)
+        works: Mapping[str, Callable[[], object]] = {
+            name: lambda placement=placement: pairs.add(pipe.ask(begin, placement))  # type: ignore[misc]
+            for name, placement in STRATEGIES.items()
+        }
         for turn in range(-rounds[0], rounds[1]):
-            for name, placement in STRATEGIES.items():
-                start = perf_counter()
-                pairs.add(pipe.ask(begin, placement))
+            for name, work in works.items():
+                used = jvm.measure(work)
                 if turn >= 0:
-                    samples[name].append(perf_counter() - start)
+                    samples[name].append(used)
     if len(pairs) > 1:
         raise WrongRowsError(f"the strategies give {sorted(pairs)} pairs")
     return _describe(case, samples, pairs.pop(), rows)
 
 
-def _describe(case: _Case, samples: Mapping[str, Sequence[float]], pairs: int, rows: int) -> Row:
-    times = {name: median(found) for name, found in samples.items()}
-    better = min(times["filter_and_probe"], times["probe_and_filter"])
+def _describe(case: _Case, samples: Mapping[str, Sequence[Used]], pairs: int, rows: int) -> Row:
+    times, cpus = (_medians(samples, part) for part in ("seconds", "cpu"))
     row: Row = {
         "varied": case.varied,
         "pairs": pairs,
-        "adaptive_to_better": round(times["adaptive"] / better, 3),
+        "adaptive_to_better": _to_better(times),
+        "adaptive_cpu_to_better": _to_better(cpus),
         "probe_to_filter": round(times["probe_and_filter"] / times["filter_and_probe"], 3),
+        "probe_cpu_to_filter": round(cpus["probe_and_filter"] / cpus["filter_and_probe"], 3),
     }
     for name, found in samples.items():
         row[f"{name}_us_per_tuple"] = round(times[name] / (2 * rows) * 1e6, 3)
-        told = describe(found)
+        told = describe([each.seconds for each in found])
         row |= {f"{name}_{key}": told[key] for key in ("median_ms", "min_ms", "max_ms")}
+        row[f"{name}_cpu_ms"] = round(cpus[name] * 1000, 1)
     return row
+
+
+def _medians(samples: Mapping[str, Sequence[Used]], part: str) -> dict[str, float]:
+    return {name: float(median(getattr(each, part) for each in found)) for name, found in samples.items()}
+
+
+def _to_better(found: Mapping[str, float]) -> float:
+    return round(found["adaptive"] / min(found["filter_and_probe"], found["probe_and_filter"]), 3)

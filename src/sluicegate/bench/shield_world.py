@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
+from sluicegate.bench.jvm import Jvm
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.runtime.feed.append import append_table
@@ -56,10 +57,11 @@ def _grant(stream: str, role: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Seconds of a batch: until it is in the log, and the query over it; the rows that it gave."""
+    """Seconds of a batch: until it is in the log, and the query over it; of processors, for both; the rows that it gave."""
 
     feed: float
     query: float
+    cpu: float
     rows: int
 
     @property
@@ -120,11 +122,10 @@ class Pipe:
 
     def take(self, tables: Mapping[str, pa.Table]) -> Parts:
         """Both, timed."""
-        before, start = self.place(), perf_counter()
-        self.push(tables)
-        fed = perf_counter()
-        rows = self.ask(before)
-        return Parts(fed - start, perf_counter() - fed, rows)
+        before, jvm, rows = self.place(), Jvm(self.spark), []
+        feed = jvm.measure(lambda: self.push(tables))
+        query = jvm.measure(lambda: rows.append(self.ask(before)))
+        return Parts(feed.seconds, query.seconds, feed.cpu + query.cpu, rows[0])
 
 
 def add_origin(elements: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sluicegate.expr.evaluate import Environment
-from sluicegate.expr.nodes import Column, Literal
+from sluicegate.expr.nodes import Column, Literal, Not
 from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.expr.values import LONG_MAX, TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import (
@@ -180,18 +180,30 @@ def write_unfold(node: Unfold, ctx: Context) -> str:
     items += [ctx.name(_is_shown(column, node), shown_field(column).column) for column in node.variable]
     items += ctx.carry(node, f"i.{TIME}", f"concat(i.{ORDER}, array(CAST({_number(node)} AS BIGINT)))")
     writer = ctx.writer(node)
-    start = f"FROM {ctx.read(node.input, node)}"
+    read = ctx.read(node.input, node)
     truths = [writer.write_truth(case.when) for case in node.cases]
     if len(truths) <= 1:
-        return f"SELECT {list_items(items)} {start} WHERE {(truths or ['FALSE'])[0]}"
+        return f"SELECT {list_items(items)} FROM {read} WHERE {(truths or ['FALSE'])[0]}"
+    if _is_choice(node):
+        chosen = f"CASE WHEN {truths[0]} THEN 0 WHEN {truths[1]} THEN 1 END AS {CASE_NUMBER}"
+        rows = f"(SELECT i.*, {chosen} FROM {read}) AS i"
+        return f"SELECT {list_items(items)} FROM {rows} WHERE i.{CASE_NUMBER} IS NOT NULL"
     whens = " ".join(f"WHEN {number} THEN {truth}" for number, truth in enumerate(truths))
     cases = f"(VALUES {', '.join(f'({number})' for number in range(len(truths)))}) AS n({CASE_NUMBER})"
     where = f"CASE {_number(node)} {whens} END"
-    return f"SELECT /*+ BROADCAST(n) */ {list_items(items)} {start} CROSS JOIN {cases} WHERE {where}"
+    return f"SELECT /*+ BROADCAST(n) */ {list_items(items)} FROM {read} CROSS JOIN {cases} WHERE {where}"
+
+
+def _is_choice(node: Unfold) -> bool:
+    """Whether no row is shown twice, since one case is that the other is not: then rows need not be multiplied."""
+    whens = [case.when for case in node.cases]
+    return len(whens) == 2 and whens[1] == Not(whens[0])
 
 
 def _number(node: Unfold) -> str:
-    return f"n.{CASE_NUMBER}" if len(node.cases) > 1 else "0"
+    if len(node.cases) <= 1:
+        return "0"
+    return f"i.{CASE_NUMBER}" if _is_choice(node) else f"n.{CASE_NUMBER}"
 
 
 def _is_shown(column: Column, node: Unfold) -> str:

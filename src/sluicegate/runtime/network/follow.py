@@ -100,6 +100,9 @@ class Follows:
         key = user.attribute(follow.on) if user is not None and follow is not None else None
         if follow is None or key is None:
             return ()
+        if self._logs[follow.stream].stream.punctuated_by is not None:
+            # its tuples' policies would have to allow it, and nobody asks them here (R7)
+            return ()
         users = [each for each in catalog.users.values() if each.follow == follow]
         # a list: in a set, TRUE and 1 are one
         keys = [value.value for each in users if (value := each.attribute(follow.on)) is not None]

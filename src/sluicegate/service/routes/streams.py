@@ -45,7 +45,10 @@ def list_streams(caller: Caller, gateway: OpenGateway) -> StreamsAnswer:
         for ref in grant.streams
     }
     paused = gateway.sharing.paused
-    shown = [_show(each, caller, writable, paused) for _, each in sorted(known.streams.items())]
+    # anybody may ask for these: the policies of their tuples decide
+    open_ = {name: each for name, each in seated.streams.items() if each.governed_by_provider}
+    streams = sorted({**known.streams, **open_}.items())
+    shown = [_show(each, caller, writable, paused) for _, each in streams]
     return StreamsAnswer(streams=shown)
 
 
