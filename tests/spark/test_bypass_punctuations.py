@@ -160,7 +160,7 @@ def test_27_forged_punctuations_open_and_close_nothing(world: LiveWorld) -> None
     assert _push(world, "d2", row(3, 1, id=1, v=2)) == ()
     assert _push(world, "u", world.say("S", 4, "Doctor"), row(4, 4, id=2, v=3)) == ((0, "sp-forged"),)
     assert _push(world, "d1", row(5, 1, id=1, v=4)) == ()
-    assert world.rows(handle) == [{"v": 1}, {"v": 4}]
+    assert sorted(each["v"] for each in world.rows(handle)) == [1, 4]
     assert world.engine.feeds.denied("S") == {"sp-forged": 2, "wrong-producer": 1, "no-policy": 1}
     reasons = [each.reason for each in read_dead_letters(world.engine.feeds.logs["S"])]
     assert [each.partition(":")[0] for each in reasons] == ["sp-forged", "sp-forged"]
@@ -201,12 +201,12 @@ def test_malformed_punctuations_of_a_feed_are_letters_and_the_stream_goes_on(
         lines += [{SP: {**good, "ts": moment(2), **told}}, _write(row(number + 3, 1, id=1, v=number))]
     path.write_text("\n".join(map(json.dumps, lines)))
     more = PLAIN.replace(
-        "PUNCTUATED", f"FROM replay OPTIONS (path = '{path}', rows_per_batch = '3') PUNCTUATED"
+        "PUNCTUATED", f"FROM replay OPTIONS (path = '{path}', rows_per_batch = '7') PUNCTUATED"
     )
     with open_live(spark, tmp_path / "state", _catalog(more)) as world:
         handle = world.engine.register("u", QUERIES[0] + " START AT EARLIEST")
         assert world.engine.feeds._ingests["S"].wait(60)
-        assert [each["v"] for each in world.rows(handle)] == list(range(len(MALFORMED)))
+        assert sorted(each["v"] for each in world.rows(handle)) == list(range(len(MALFORMED)))
         assert world.engine.feeds.denied("S") == dict.fromkeys(MALFORMED, 1)
         letters = list(read_dead_letters(world.engine.feeds.logs["S"]))
         assert [each.reason.partition(":")[0] for each in letters] == list(MALFORMED)

@@ -82,7 +82,9 @@ def _random_world(rng: Random) -> tuple[Catalog, dict[str, list[dict[str, object
     held = tuple(rng.sample(ROLES, rng.randint(2, 4)))
     users = {name: User(name) for name in (*USERS, *SENDERS)} | {"ann": User("ann", held)}
     grants = {
-        f"{name}{at}": Grant(f"{name}{at}", Subject(sender), Privilege.APPEND, (StreamRef(name, name),))
+        f"{name}{at}": Grant(
+            f"{name}{at}", Subject(sender, is_user=True), Privilege.APPEND, (StreamRef(name, name),)
+        )
         for name in streams
         for at, sender in enumerate(SENDERS)
     }

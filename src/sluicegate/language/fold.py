@@ -21,6 +21,7 @@ from sluicegate.language.fold_state import State, check_name, check_new, fail, f
 from sluicegate.language.fold_streams import alter_stream, create_stream
 from sluicegate.language.fold_users import alter_role, alter_user, create_role, create_user
 from sluicegate.language.print_expression import print_expression
+from sluicegate.language.punctuation_wire import fit_server
 from sluicegate.language.punctuations import warn_unknown_model
 from sluicegate.language.scope import Scope
 from sluicegate.language.statements import (
@@ -267,10 +268,15 @@ class _Folder:
         if stream.stated and statement.ddp.tuples != Anything():
             message = f"the policies of `{stream.name}` are for all its tuples (ON RESULT)"
             fail("on-result", message, statement.span, "write TUPLES:ALL")
+        try:
+            ddp = fit_server(statement, stream, self.state.streams, self.state.roles, self.state.users)
+        except DiagnosticError as error:
+            told = error.diagnostics[0]
+            fail(told.code, told.message, statement.span, told.help)
         self.state.punctuations[statement.name.text] = ServerPunctuation(
             statement.name.text,
             statement.stream.text,
-            statement.ddp,
+            ddp,
             statement.srp,
             statement.positive,
             statement.immutable,

@@ -21,6 +21,7 @@ from sluicegate.language.statements import (
     StreamOptions,
 )
 from sluicegate.policy.model import Stream
+from sluicegate.policy.punctuation import Anything
 from sluicegate.source import Span
 
 
@@ -57,6 +58,7 @@ def alter_stream(state: State, statement: AlterStream) -> None:
             if options.event_time is not None:
                 _refuse_result(stream, statement)
             changed = _with_options(state, stream, options)
+            _check_described(state, stream, changed, statement)
         case AddAttribute(attribute):
             _refuse_result(stream, statement)
             changed = _add_attribute(stream, attribute)
@@ -73,6 +75,16 @@ def alter_stream(state: State, statement: AlterStream) -> None:
 def _refuse_result(stream: Stream, statement: AlterStream) -> None:
     if stream.query is not None:
         fail("named-result", f"the attributes of `{stream.name}` are its query's", statement.name.span)
+
+
+def _check_described(state: State, stream: Stream, changed: Stream, statement: AlterStream) -> None:
+    """Patterns that were written for one key would describe other tuples by another."""
+    described = (each for each in state.punctuations.values() if each.stream == stream.name)
+    if changed.punctuated_by != stream.punctuated_by and any(
+        each.ddp.tuples != Anything() for each in described
+    ):
+        message = f"punctuations of the server describe tuples by `{stream.punctuated_by}`"
+        fail("in-use", message, statement.span, "drop them first")
 
 
 def _check_attributes(attributes: tuple[AttributeDef, ...]) -> tuple[tuple[str, Type], ...]:

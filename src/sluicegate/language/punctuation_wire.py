@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from sluicegate.errors import Diagnostic, DiagnosticError
-from sluicegate.expr.nodes import Scalar
+from sluicegate.expr.nodes import Op, Scalar
 from sluicegate.expr.types import TIMESTAMP, Type
-from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN, conform, read_timestamp, write_timestamp
+from sluicegate.expr.values import (
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    compare_values,
+    conform,
+    read_timestamp,
+    write_timestamp,
+)
 from sluicegate.language.scope import suggest
+from sluicegate.language.statements import CreateSP
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.elements import Punctuation, matches
 from sluicegate.policy.model import Stream
@@ -33,7 +41,7 @@ from sluicegate.policy.verdict import ROLE_MODEL, USER_MODELS
 
 MOST_CHARACTERS = 64 * 1024
 MOST_VALUES = 1_000
-MOST_NUMBER = 10_000
+MOST_NUMBER = 500
 """The greatest sequence number: a policy has no more punctuations than that."""
 _REQUIRED = ("ddp", "srp", "ts", "sn")
 _PARTS = frozenset({*_REQUIRED, "sign", "immutable", "grant_option"})
@@ -58,7 +66,19 @@ def read_punctuation_text(text: str, arrived: Arrived, catalog: Catalog) -> Punc
         found = json.loads(text, object_pairs_hook=_read_pairs, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         _refuse("sp-form", "the punctuation is not JSON")
+    if _is_split(text, found):
+        _refuse("sp-form", "a text has half of a surrogate pair")
     return read_punctuation(found, arrived, catalog)
+
+
+def _is_split(text: str, found: object) -> bool:
+    """Whether a text in it cannot be written down; only an escape can have made one."""
+    if "\\u" not in text:
+        return False
+    try:
+        return any("\ud800" <= char <= "\udfff" for char in json.dumps(found, ensure_ascii=False))
+    except RecursionError:
+        return True
 
 
 def _read_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -170,7 +190,11 @@ def _read_times(found: Any) -> Any:
         case list():
             return [_time_or_refuse(each) for each in found]
         case dict():
-            return {name: _read_times(each) for name, each in found.items()}
+            # patterns are not nested
+            return {
+                name: _read_times(each) if isinstance(each, str | list) else each
+                for name, each in found.items()
+            }
         case _:
             return found
 
@@ -202,7 +226,10 @@ def _fit(pattern: Pattern, of: Type) -> Pattern:
         case OneOf(values):
             return OneOf(tuple(_fit_value(each, of) for each in values))
         case Range(low, high, closed):
-            return Range(_fit_value(low, of), _fit_value(high, of), closed)
+            first, last = _fit_value(low, of), _fit_value(high, of)
+            if compare_values(Op.LE, first, last) is not True:
+                _refuse("sp-pattern", "a range ends before it begins")
+            return Range(first, last, closed)
         case _:
             return pattern
 
@@ -242,6 +269,32 @@ def _make_subjects(names: list[str]) -> Pattern:
     if "*" in names:
         return Anything()
     return Constant(names[0]) if len(names) == 1 else OneOf(tuple(names))
+
+
+def fit_server(
+    statement: CreateSP,
+    stream: Stream,
+    streams: Iterable[str],
+    roles: Iterable[str],
+    users: Iterable[str],
+) -> DataDescription:
+    """What a server's punctuation describes, its values as the key's type has them.
+
+    Refused where it could describe nothing, or deny nobody: it was written to narrow, and would not (R7).
+    """
+    ddp = statement.ddp
+    key = dict(stream.attributes).get(stream.punctuated_by or "")
+    if key is not None:
+        ddp = replace(ddp, tuples=_fit(ddp.tuples, key))
+    _check_known(ddp.streams, streams, "sp-unknown-stream", "stream")
+    _check_known(ddp.attributes, dict(stream.attributes), "sp-unknown-attribute", "attribute")
+    if not matches(ddp.streams, stream.name):
+        _refuse("sp-unknown-stream", f"it is into `{stream.name}`, and describes other streams")
+    if not statement.positive and statement.srp.model == ROLE_MODEL:
+        _check_known(statement.srp.subjects, roles, "sp-unknown-subject", "role")
+    elif not statement.positive and statement.srp.model in USER_MODELS:
+        _check_known(statement.srp.subjects, users, "sp-unknown-subject", "user")
+    return ddp
 
 
 def _check_names(made: Punctuation, catalog: Catalog) -> None:

@@ -62,6 +62,8 @@ class User:
     profile: tuple[tuple[str, Literal], ...] = ()
     follow: Follow | None = None
     disabled: bool = False
+    inactive: tuple[str, ...] = ()
+    """Roles that it holds, and that its session has not activated: they allow nothing, and still deny (R14)."""
 
     def attribute(self, name: str) -> Literal | None:
         return dict(self.profile).get(name)

@@ -33,6 +33,8 @@ class Standing:
     """By name; each with itself and all that it inherits."""
     known: bool = True
     """Not so for one whom the catalog does not know, or who is disabled: allowed nothing."""
+    inactive: tuple[str, ...] = ()
+    """Roles that it holds and does not use now, by name: a negative punctuation counts them too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ def standing_of(catalog: Catalog, user: str) -> Standing:
     if known is None or known.disabled:
         return Standing(user, known=False)
     held = sorted(catalog.roles_of(user))
-    return Standing(user, tuple((name, juniors(catalog.roles, name) | {name}) for name in held))
+    roles = tuple((name, juniors(catalog.roles, name) | {name}) for name in held)
+    return Standing(user, roles, inactive=tuple(sorted({*known.inactive} - {*held})))
 
 
 def servers_on(catalog: Catalog, stream: str) -> tuple[ServerPunctuation, ...]:
@@ -136,7 +139,8 @@ def denies(srp: Restriction, standing: Standing) -> bool:
         return matches(srp.subjects, standing.user)
     if srp.model != ROLE_MODEL:
         return True
-    return any(matches(srp.subjects, name) for name, _ in standing.roles)
+    held = (*(name for name, _ in standing.roles), *standing.inactive)
+    return any(matches(srp.subjects, name) for name in held)
 
 
 def judge(masks: Mapping[str, int], needed: Sequence[str], told: Sequence[str]) -> Verdict:

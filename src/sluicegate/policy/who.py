@@ -33,15 +33,17 @@ def write_who(who: Who) -> str:
     roles = [[name, sorted(held)] for name, held in standing.roles]
     servers = sorted(json.dumps(_write_server(each), sort_keys=True) for each in who.servers)
     content = [standing.user, standing.known, roles, [json.loads(each) for each in servers], who.option]
-    return json.dumps(content, separators=(",", ":"))
+    return json.dumps([*content, list(standing.inactive)], separators=(",", ":"))
 
 
 def read_who(text: str) -> Who:
     """What `write_who` wrote; raises ValueError on anything else."""
     match json.loads(text):
-        case [str(user), bool(known), list(roles), list(servers), bool(option)]:
-            held = tuple(_read_role(each) for each in roles)
-            return Who(Standing(user, held, known), tuple(_read_server(each) for each in servers), option)
+        case [str(user), bool(known), list(roles), list(servers), bool(option), list(inactive)]:
+            standing = Standing(
+                user, tuple(_read_role(each) for each in roles), known, tuple(map(str, inactive))
+            )
+            return Who(standing, tuple(_read_server(each) for each in servers), option)
     raise ValueError("not what a shield is asked for")
 
 

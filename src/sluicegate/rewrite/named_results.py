@@ -94,7 +94,7 @@ class Results:
         given = {
             grant.name: grant
             for each in plain
-            if each.owner == user and each.name not in ended
+            if each.owner == user and each.name not in ended and not _is_partly_seated(catalog, user)
             for grant in [_let_owner_read(each, user, catalog)]
         }
         if closed or given:
@@ -267,6 +267,12 @@ def _leave_out(catalog: Catalog, grants: set[str]) -> Catalog:
     return replace(
         catalog, grants={name: each for name, each in catalog.grants.items() if name not in grants}
     )
+
+
+def _is_partly_seated(catalog: Catalog, user: str) -> bool:
+    """A session without some of the user's roles must not have by a result what these alone would give it."""
+    known = catalog.users.get(user)
+    return known is not None and bool(known.inactive)
 
 
 def _let_owner_read(stream: Stream, owner: str, catalog: Catalog) -> Grant:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sluicegate.expr.nodes import FALSE, TRUE, Column, Compare, Expr, Literal, Op, Or, Scalar, conjoin
-from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, STRING, Kind, Type
+from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, Kind, Type
 from sluicegate.graph.operators import POLICY, Node, RaisedShield, Shield, allowed_field, roles_field
 from sluicegate.policy.punctuation import Anything, Constant, Nothing, OneOf, Pattern, Range
 from sluicegate.targets.spark_text import list_items, quote_name
@@ -102,9 +102,9 @@ def cover(pattern: Pattern, key: Column) -> Expr:
 
 def _compare(op: Op, key: Column, value: Scalar) -> Expr:
     """What cannot be compared is not held. A key of another kind counts as held: the server's rules then narrow (R7)."""
-    if key.of.kind not in _NUMBERS and key.of not in (STRING, BOOLEAN):
+    if key.of.kind not in _NUMBERS and key.of not in (STRING, BOOLEAN, TIMESTAMP):
         return TRUE
-    of = _type_of(value)
+    of = TIMESTAMP if key.of == TIMESTAMP and type(value) is int else _type_of(value)
     alike = key.of == of or (key.of.kind in _NUMBERS and of.kind in _NUMBERS)
     return Compare(op, key, Literal(value, of)) if alike else FALSE
 

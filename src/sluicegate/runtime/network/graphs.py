@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Fact, Grant, Stream, User
 from sluicegate.policy.punctuation import ServerPunctuation
+from sluicegate.policy.verdict import Standing, standing_of
 from sluicegate.rewrite.named_results import KeptOut
 from sluicegate.runtime.network.authorize import Allowed, authorize, find_facts
 from sluicegate.runtime.stages import DECISION, stage
@@ -23,6 +24,8 @@ class Asked:
     name: str
     user: User | None
     roles: frozenset[str]
+    standing: Standing
+    """As policies in tuples see it: what the roles inherit counts there."""
     query: str
     without: frozenset[str]
     kept_out: KeptOut
@@ -93,7 +96,8 @@ class Graphs:
         makers: Catalog | None = None,
     ) -> Allowed:
         """What `authorize` gives for the same arguments."""
-        key = Asked(user, catalog.users.get(user), catalog.roles_of(user), query, without, kept_out)
+        standing = standing_of(catalog, user)
+        key = Asked(user, catalog.users.get(user), catalog.roles_of(user), standing, query, without, kept_out)
         with stage(DECISION):
             found = self._find(key, catalog, makers)
         if found is not None:

@@ -43,7 +43,8 @@ def seat_catalog(catalog: Catalog, seat: Seat) -> Catalog:
     decided = dict(seat.profile)
     kept = [(name, value) for name, value in before.profile if name not in decided]
     given = [(name, value) for name, value in decided.items() if value is not None]
-    seated = replace(before, roles=roles, profile=(*kept, *given))
+    unused = catalog.roles_of(seat.user) - frozenset(roles)
+    seated = replace(before, roles=roles, profile=(*kept, *given), inactive=tuple(sorted(unused)))
     return catalog.with_user(seated)
 
 

@@ -177,9 +177,10 @@ def _deny_forgotten(
 
 def _by_sender(state: PartitionState, known: Mapping[str, int]) -> Ints:
     """One more than there are senders, for those without a number."""
+    codes = {state.senders.code(name): ts for name, ts in known.items()}
     made = np.full(len(state.senders) + 1, BEGINNING, np.int64)
-    for name, ts in known.items():
-        made[state.senders.code(name)] = ts
+    for code, ts in codes.items():
+        made[code] = ts
     return made
 
 

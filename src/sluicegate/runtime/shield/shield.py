@@ -166,7 +166,7 @@ class Shield:
         empty = _release_nothing(self._log)
         rows = pa.concat_tables([empty, *tables])
         dead = pa.concat_tables([write_none(), *letters])
-        return Taken(rows, dead, replace(state, denied=denied))
+        return Taken(rows, dead, replace(state, denied=denied, classes=len(self.classes)))
 
     def _number_classes(self, outcome: Outcome) -> tuple[NDArray[np.uint8], Ints]:
         numbers = np.array([*self.classes.intern(outcome.classes), -1], np.int64)
@@ -182,7 +182,10 @@ class Shield:
             return ShieldState()
         if not self._path(last).exists():
             raise refuse_log(f"the shield has lost what it knew after batch {last}")
-        return load_state(self._path(last), key_kind(self._log.stream))
+        found = load_state(self._path(last), key_kind(self._log.stream))
+        if len(self.classes) < found.classes:
+            raise refuse_log("the shield has lost policy classes that rows of the log name")
+        return found
 
     def _discard(self, number: int) -> None:
         kept = self._path(number)

@@ -35,6 +35,8 @@ class ShieldState:
     partitions: Mapping[str, PartitionState] = field(default_factory=dict)
     denied: Mapping[str, int] = field(default_factory=dict)
     ended: bool = False
+    classes: int = 0
+    """How many classes there were: a table that has fewer has lost some, and would number others alike."""
 
 
 def save_state(path: Path, state: ShieldState) -> None:
@@ -55,6 +57,7 @@ def save_state(path: Path, state: ShieldState) -> None:
         )
         blobs += [rows, held]
     head = {"partitions": heads, "denied": dict(state.denied), "ended": state.ended}
+    head["classes"] = state.classes
     making = path.with_name(path.name + TEMPORARY)
     making.unlink(missing_ok=True)
     with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE), "wb") as file:
@@ -74,7 +77,7 @@ def load_state(path: Path, kind: Kind) -> ShieldState:
         head, _, body = path.read_bytes().partition(b"\n")
         found = json.loads(head)
         partitions = dict(_read_partitions(found["partitions"], body, kind))
-        return ShieldState(partitions, found["denied"], found["ended"])
+        return ShieldState(partitions, found["denied"], found["ended"], found["classes"])
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise refuse_log(f"`{path.name}` is not what the shield wrote") from error
 
