@@ -11,6 +11,7 @@ from sluicegate.errors import Severity
 from sluicegate.expr.nodes import NULL, And, Column, Compare, Expr, FactRef, Literal, Op, SelfRef
 from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.graph.operators import AggFunction
+from sluicegate.errors import DiagnosticError
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import (
@@ -254,21 +255,32 @@ CREATE STREAM S (ts TIMESTAMP, id INT, x DOUBLE) TIMESTAMP BY ts OWNER clinic PU
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("DDP = TUPLES:'a', SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
-        ("DDP = TUPLES:['a', 'b'], SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
-        ("DDP = TUPLES:[3, 1], SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
-        ("DDP = TUPLES:1.5, SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes no tuple: `id` is INT"),
-        ("DDP = TUPLES:[0.5, 1.5], SRP = frbac:Doctor", None),
-        ("DDP = TUPLES:{'a', 1}, SRP = frbac:{Doctor}", None),
+        ("DDP = TUPLES:{1, 2}, SRP = frbac:{Doctor}", None),
         ("DDP = TUPLES:ALL, SRP = frbac:Docter", "unknown-subject: punctuation `p` names the role `Docter`, which does not exist"),
         ("DDP = TUPLES:ALL, SRP = user:{dora, dan}", "unknown-subject: punctuation `p` names the user `dan`, who does not exist"),
-        ("DDP = TUPLES:ALL AND ATTRIBUTES:y, SRP = frbac:Doctor", "idle-punctuation: punctuation `p` describes `y`, which `S` has not"),
-        ("DDP = STREAMS:T AND TUPLES:ALL, SRP = frbac:Doctor", "idle-punctuation: punctuation `p` is into `S`, and describes other streams"),
     ],
 )  # fmt: skip
 def test_punctuations_of_the_server(text: str, told: str | None) -> None:
     catalog = read_catalog(f"{PUNCTUATED} CREATE SP p INTO STREAM S LET {text}, SIGN = POSITIVE;")
     assert [f"{each.code}: {each.message}" for each in lint(catalog)] == ([] if told is None else [told])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DDP = TUPLES:'a', SRP = frbac:Doctor",
+        "DDP = TUPLES:['a', 'b'], SRP = frbac:Doctor",
+        "DDP = TUPLES:[3, 1], SRP = frbac:Doctor",
+        "DDP = TUPLES:1.5, SRP = frbac:Doctor",
+        "DDP = TUPLES:[0.5, 1.5], SRP = frbac:Doctor",
+        "DDP = TUPLES:{'a', 1}, SRP = frbac:{Doctor}",
+        "DDP = TUPLES:ALL AND ATTRIBUTES:y, SRP = frbac:Doctor",
+        "DDP = STREAMS:T AND TUPLES:ALL, SRP = frbac:Doctor",
+    ],
+)
+def test_punctuations_of_the_server_that_would_narrow_nothing_are_errors(text: str) -> None:
+    with pytest.raises(DiagnosticError, match="sp-"):
+        read_catalog(f"{PUNCTUATED} CREATE SP p INTO STREAM S LET {text}, SIGN = POSITIVE;")
 
 
 def test_what_results_state_and_grants_that_decide_nothing() -> None:
