@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sluicegate.errors import Severity
+from sluicegate.errors import DiagnosticError, Severity
 from sluicegate.expr.nodes import NULL, And, Column, Compare, Expr, FactRef, Literal, Op, SelfRef
 from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.graph.operators import AggFunction
-from sluicegate.errors import DiagnosticError
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import (
