@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 def test_enforce_compares_every_way_and_draws(spark: SparkSession, tmp_path: Path) -> None:
     result = enforce.run(json=True, out=tmp_path, quick=True, spark=spark)
     kept = json.loads((tmp_path / "enforce.json").read_text(encoding="utf-8"))
-    assert [(row["query"], row["way"]) for row in kept["throughput"]] == [
-        (query, way) for query in ("select", "aggregate", "join") for way in ("batch", "frame", "engine")
+    ways = [("batch", "by_hand"), ("frame", "by_hand"), ("engine", "kept"), ("engine", "by_hand")]
+    assert [(row["query"], row["way"], row["against"]) for row in kept["throughput"]] == [
+        (query, *way) for query in ("select", "aggregate", "join") for way in ways
     ]
     assert all(row["throughput"] > 0 and row["result_rows"] > 0 for row in kept["throughput"])
     assert [row["health"] for row in kept["fig9"]["joins"]] == ["uniform", "normal"]

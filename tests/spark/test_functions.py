@@ -13,6 +13,7 @@ from sluicegate.expr.evaluate import evaluate
 from sluicegate.expr.functions import FUNCTIONS, INTERNAL
 from sluicegate.expr.labels import LABEL_JOINT, LABEL_MARK, LABEL_NAMES, MERGE_LABELS
 from sluicegate.expr.nodes import Call, Column, Expr, Literal, Value
+from sluicegate.expr.roles import COMMON_ROLES
 from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, INT, POLYGON, STRING, TIMESTAMP, UNKNOWN, set_of
 from sluicegate.expr.values import LONG_MAX, LONG_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import Field, Item, Project, Source
@@ -145,6 +146,7 @@ ARGUMENTS: Mapping[str, list[tuple[Expr, ...]]] = {
     "nullif": [(W, N), (N, N2), (N, Y2), (S, S2), (TS, TS2), (X2, Y2), (W, NOTHING)],
     MERGE_LABELS: [(S, S2), (S, NOTHING)],
     LABEL_NAMES: [(S,)],
+    COMMON_ROLES: [(N,), (N, N2)],
 }
 
 

@@ -218,11 +218,12 @@ def test_what_only_files_can_give_is_refused(world: World) -> None:
 
 
 def test_a_makers_session_has_no_say_in_what_others_read(world: World) -> None:
-    """With fewer roles active the maker reads the same of its result: it is made under its own right, not the session's."""
-    seated = world.engine.register(Seat("ann", frozenset()), "SELECT id FROM Mine")
+    """With fewer roles active the maker reads nothing by owning it; what others read is made under its whole right."""
+    assert refused(world, Seat("ann", frozenset()), "SELECT id FROM Mine")[-1] == "denied"
+    whole = world.engine.register("ann", "SELECT id FROM Mine")
     pat = world.engine.register("pat", "SELECT id FROM Mine")
     world.push("P", p(1, "a", "A", 1.0))
-    assert world.rows(seated) == world.rows(pat) == [{"id": "a"}]
+    assert world.rows(whole) == world.rows(pat) == [{"id": "a"}]
 
 
 def test_what_a_result_releases_counts_for_its_maker_once(world: World) -> None:
