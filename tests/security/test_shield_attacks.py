@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from sluicegate.errors import DiagnosticError
+from sluicegate.language.fold import fold_together
 from sluicegate.language.load import read_catalog
+from sluicegate.language.print_catalog import catalog_statements
 from sluicegate.language.punctuation_wire import Arrived, read_punctuation_text
 from sluicegate.policy.classes import Member, PolicyClass
 from sluicegate.policy.punctuation import Anything, Constant, Restriction
@@ -65,6 +67,8 @@ def test_a_session_reads_no_more_by_its_own_result_than_its_roles_allow() -> Non
         ("BOOLEAN", "DDP = TUPLES:1, SRP = frbac:Doctor, SIGN = NEGATIVE", "sp-pattern"),
         ("INT", "DDP = TUPLES:[200, 100], SRP = frbac:Doctor", "sp-pattern"),
         ("INT", "DDP = ATTRIBUTES:V, SRP = frbac:Doctor", "sp-unknown-attribute"),
+        ("INT", "DDP = ATTRIBUTES:[x, z], SRP = frbac:Doctor", "sp-unknown-attribute"),
+        ("INT", "DDP = TUPLES:ALL, SRP = frbac:(A, B), SIGN = NEGATIVE", "sp-unknown-subject"),
         ("INT", "DDP = STREAMS:T, SRP = frbac:Doctor", "sp-unknown-stream"),
         ("INT", "DDP = TUPLES:ALL, SRP = frbac:doctor, SIGN = NEGATIVE", "sp-unknown-subject"),
     ],
@@ -76,6 +80,29 @@ def test_a_punctuation_of_the_server_that_would_narrow_nothing_is_refused(
         read_catalog(STREAM.format(key=key) + f"CREATE SP x INTO STREAM S LET {assigned};")
     assert caught.value.diagnostics[0].code == code
     assert caught.value.diagnostics[0].span is not None
+
+
+NARROWED = (
+    INT
+    + """CREATE USER ann;
+CREATE SP a INTO STREAM S LET DDP = STREAMS:{S, gone} AND TUPLES:ALL, SRP = frbac:Suspended, SIGN = NEGATIVE;
+CREATE SP b INTO STREAM S LET DDP = TUPLES:ALL AND ATTRIBUTES:v, SRP = frbac:Doctor, SIGN = POSITIVE;
+CREATE SP c INTO STREAM S LET DDP = TUPLES:ALL, SRP = user:ann, SIGN = NEGATIVE;
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "change", ["DROP ROLE Suspended CASCADE", "DROP USER ann CASCADE", "ALTER STREAM S DROP v"]
+)
+def test_what_the_server_narrows_by_is_not_dropped_from_under_it(change: str) -> None:
+    with pytest.raises(DiagnosticError, match="in-use"):
+        read_catalog(f"{NARROWED} {change};")
+
+
+def test_a_catalog_with_such_punctuations_is_read_back() -> None:
+    catalog = read_catalog(NARROWED + "DROP ROLE Doctor;")
+    assert fold_together(catalog_statements(catalog)).punctuations == catalog.punctuations
 
 
 def test_patterns_of_one_key_are_not_read_for_another() -> None:

@@ -11,9 +11,10 @@ from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.language.load import read_catalog
 from sluicegate.runtime.network.authorize import Allowed, authorize
 from sluicegate.runtime.network.estimate import OVER_FROM, Seen, choose_placement, find_share
-from sluicegate.runtime.network.lift import find_parameters, is_lifted
+from sluicegate.runtime.network.lift import is_lifted
 from sluicegate.runtime.network.placement import Placement, place_shields
 from sluicegate.runtime.network.units import find_units
+from sluicegate.targets.spark_live import find_parameters
 
 CATALOG = read_catalog(
     """

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sluicegate.errors import DiagnosticError
-from sluicegate.language.fold_state import find
+from sluicegate.language.fold_state import fail, find
 from sluicegate.language.lexing import NAME, QUOTED, tokenize
-from sluicegate.language.statements import Drop, DropFact, ObjectKind
+from sluicegate.language.statements import Drop, DropFact, Name, ObjectKind
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.delegation import orphans
+from sluicegate.policy.elements import matches
 from sluicegate.policy.model import Grant
+from sluicegate.policy.punctuation import Anything
+from sluicegate.policy.verdict import ROLE_MODEL, USER_MODELS
 from sluicegate.source import SourceText
 
 
@@ -53,9 +56,11 @@ def plan_removal(catalog: Catalog, statement: Drop) -> Removal:
             removal.punctuations.add(name.text)
         case ObjectKind.ROLE:
             find("role", name, catalog.roles)
+            _refuse_denied(catalog, name, frozenset({ROLE_MODEL}))
             _plan_role(catalog, name.text, removal)
         case ObjectKind.USER:
             find("user", name, catalog.users)
+            _refuse_denied(catalog, name, USER_MODELS)
             _plan_user(catalog, name.text, removal)
         case ObjectKind.STREAM:
             find("stream", name, catalog.streams)
@@ -90,6 +95,15 @@ def remove(catalog: Catalog, removal: Removal) -> Catalog:
     grants = {name: grant for name, grant in catalog.grants.items() if name not in removal.grants}
     kept = {name: each for name, each in catalog.punctuations.items() if name not in removal.punctuations}
     return Catalog(catalog.version, streams, roles, users, catalog.facts, grants, kept)
+
+
+def _refuse_denied(catalog: Catalog, name: Name, models: frozenset[str]) -> None:
+    """Whom the server denies is not dropped, with CASCADE neither: the punctuation may deny others too."""
+    for each in catalog.punctuations.values():
+        named = each.srp.model in models and each.srp.subjects != Anything()
+        if not each.positive and named and matches(each.srp.subjects, name.text):
+            message = f"the punctuation `{each.name}` denies `{name.text}`"
+            fail("in-use", message, name.span, f"DROP SP {each.name} first")
 
 
 def _plan_role(catalog: Catalog, name: str, removal: Removal) -> None:

@@ -269,7 +269,7 @@ class _Folder:
             message = f"the policies of `{stream.name}` are for all its tuples (ON RESULT)"
             fail("on-result", message, statement.span, "write TUPLES:ALL")
         try:
-            ddp = fit_server(statement, stream, self.state.streams, self.state.roles, self.state.users)
+            ddp = fit_server(statement, stream, self.state.roles, self.state.users)
         except DiagnosticError as error:
             told = error.diagnostics[0]
             fail(told.code, told.message, statement.span, told.help)

@@ -20,6 +20,7 @@ from sluicegate.language.statements import (
     QueryText,
     StreamOptions,
 )
+from sluicegate.policy.elements import matches
 from sluicegate.policy.model import Stream
 from sluicegate.policy.punctuation import Anything
 from sluicegate.source import Span
@@ -159,6 +160,10 @@ def _drop_attribute(state: State, stream: Stream, attribute: Name) -> Stream:
         fail(
             "in-use", f"`{name}` is the event time of `{stream.name}`, or what punctuates it", attribute.span
         )
+    for each in state.punctuations.values():
+        described = each.ddp.attributes
+        if each.stream == stream.name and described != Anything() and matches(described, name):
+            fail("in-use", f"the punctuation `{each.name}` describes `{name}`", attribute.span)
     for user in state.users.values():
         follow = user.follow
         if follow is not None and follow.stream == stream.name and name in (*follow.attributes, follow.on):

@@ -66,13 +66,13 @@ def read_punctuation_text(text: str, arrived: Arrived, catalog: Catalog) -> Punc
         found = json.loads(text, object_pairs_hook=_read_pairs, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         _refuse("sp-form", "the punctuation is not JSON")
-    if _is_split(text, found):
+    if has_half_pair(text, found):
         _refuse("sp-form", "a text has half of a surrogate pair")
     return read_punctuation(found, arrived, catalog)
 
 
-def _is_split(text: str, found: object) -> bool:
-    """Whether a text in it cannot be written down; only an escape can have made one."""
+def has_half_pair(text: str, found: object) -> bool:
+    """Whether JSON has a text that cannot be written down: half of a surrogate pair, which only an escape can have made."""
     if "\\u" not in text:
         return False
     try:
@@ -274,7 +274,6 @@ def _make_subjects(names: list[str]) -> Pattern:
 def fit_server(
     statement: CreateSP,
     stream: Stream,
-    streams: Iterable[str],
     roles: Iterable[str],
     users: Iterable[str],
 ) -> DataDescription:
@@ -286,7 +285,6 @@ def fit_server(
     key = dict(stream.attributes).get(stream.punctuated_by or "")
     if key is not None:
         ddp = replace(ddp, tuples=_fit(ddp.tuples, key))
-    _check_known(ddp.streams, streams, "sp-unknown-stream", "stream")
     _check_known(ddp.attributes, dict(stream.attributes), "sp-unknown-attribute", "attribute")
     if not matches(ddp.streams, stream.name):
         _refuse("sp-unknown-stream", f"it is into `{stream.name}`, and describes other streams")
@@ -310,9 +308,11 @@ def _check_names(made: Punctuation, catalog: Catalog) -> None:
 
 
 def _check_known(pattern: Pattern, known: Iterable[str], code: str, what: str) -> None:
-    if isinstance(pattern, Range):
-        return
     names = set(known)
+    if isinstance(pattern, Range):
+        if not any(matches(pattern, each) for each in names):
+            _refuse(code, f"there is no {what} in the range")
+        return
     for each in _values(pattern):
         if each not in names:
             _refuse(code, f"there is no {what} `{str(each)[:60]}`")

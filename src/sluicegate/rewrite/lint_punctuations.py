@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sluicegate.expr.nodes import Scalar
-from sluicegate.expr.types import Kind, Type
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.elements import matches
 from sluicegate.policy.model import Privilege, Stream
@@ -16,7 +14,6 @@ from sluicegate.policy.punctuation import (
     Nothing,
     OneOf,
     Pattern,
-    Range,
     Restriction,
 )
 from sluicegate.policy.verdict import ROLE_MODEL, USER_MODELS
@@ -26,7 +23,6 @@ PUNCTUATION_LINT_CODES: dict[str, str] = {
     "unknown-subject": "a punctuation names a role or a user that the catalog does not have",
     "idle-grant": "a grant to read what the policies of tuples alone decide about",
 }
-_NUMBERS = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +60,8 @@ def _check(
 ) -> Iterator[tuple[str, str]]:
     if not matches(ddp.streams, stream.name):
         yield "idle-punctuation", f"is into `{stream.name}`, and describes other streams"
-    key = stream.type_of(stream.punctuated_by or "")
-    if key is not None and not _may_hold(ddp.tuples, key):
-        yield "idle-punctuation", f"describes no tuple: `{stream.punctuated_by}` is {key}"
+    if ddp.tuples in (Nothing(), OneOf(())):
+        yield "idle-punctuation", "describes no tuple"
     known = {name for name, _ in stream.attributes}
     for name in sorted(_list_names(ddp.attributes) - known):
         yield "idle-punctuation", f"describes `{name}`, which `{stream.name}` has not"
@@ -82,40 +77,6 @@ def _check_subjects(catalog: Catalog, srp: Restriction) -> Iterator[tuple[str, s
     elif srp.model in USER_MODELS:
         for name in sorted(named - catalog.users.keys()):
             yield "unknown-subject", f"names the user `{name}`, who does not exist"
-
-
-def _may_hold(pattern: Pattern, of: Type) -> bool:
-    """Whether some value of the type is one of the pattern's."""
-    match pattern:
-        case Nothing():
-            return False
-        case Constant(value):
-            return _is_value(value, of)
-        case OneOf(values):
-            return any(_is_value(value, of) for value in values)
-        case Range(low, high, closed):
-            if not (_compares(low, of) and _compares(high, of)):
-                return False
-            return low < high or (closed and low == high)  # type: ignore[operator]  # of one kind
-        case _:
-            return True
-
-
-def _is_value(value: Scalar, of: Type) -> bool:
-    broken = isinstance(value, float) and not value.is_integer()
-    return _compares(value, of) and not (broken and of.kind is not Kind.DOUBLE)
-
-
-def _compares(value: Scalar, of: Type) -> bool:
-    match value:
-        case bool():
-            return of.kind is Kind.BOOLEAN
-        case int() | float():
-            return of.kind in _NUMBERS
-        case str():
-            return of.kind not in _NUMBERS and of.kind is not Kind.BOOLEAN
-        case _:
-            raise TypeError(f"unknown value {type(value).__name__}")
 
 
 def _list_names(pattern: Pattern) -> frozenset[str]:

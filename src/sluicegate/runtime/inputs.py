@@ -17,6 +17,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import STRING, Kind, Type
 from sluicegate.expr.values import conform, read_timestamp
+from sluicegate.language.punctuation_wire import has_half_pair
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import SP, carry
 from sluicegate.runtime.frames import make_table
@@ -105,23 +106,15 @@ def parse_line(line: bytes | None) -> object:
     if line is None:
         return Misfit(f"the line is longer than {LONGEST_LINE} bytes")
     try:
-        found = json.loads(
-            line.decode("utf-8"), object_pairs_hook=distinct_pairs, parse_constant=refuse_constant
-        )
+        text = line.decode("utf-8")
+        found = json.loads(text, object_pairs_hook=distinct_pairs, parse_constant=refuse_constant)
     except Misfit as reason:
         return reason
     except (ValueError, RecursionError):
         return Misfit("the line is not JSON")
     if found is None:
         return Misfit("the line is not an object")
-    return Misfit("a text has half of a surrogate pair") if _is_split(line, found) else found
-
-
-def _is_split(line: bytes, found: object) -> bool:
-    """Whether a text in it cannot be written down; only an escape can have made one."""
-    if b"\\u" not in line:
-        return False
-    return any("\ud800" <= char <= "\udfff" for char in json.dumps(found, ensure_ascii=False))
+    return Misfit("a text has half of a surrogate pair") if has_half_pair(text, found) else found
 
 
 def distinct_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -31,17 +31,7 @@ from sluicegate.graph.operators import (
 )
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.windows import TupleWindow
-from sluicegate.targets.base import node_expressions
-
-
-def find_parameters(node: Node) -> frozenset[int]:
-    """The parameters that a node's own expressions use."""
-    return frozenset(
-        each.index
-        for expr in node_expressions(node)
-        for each in walk_expr(expr)
-        if isinstance(each, Parameter)
-    )
+from sluicegate.targets.spark_live import find_parameters
 
 
 def rebuild(root: Node, change: Callable[[Node], Node]) -> Node:
