@@ -87,7 +87,8 @@ def run_streaming(
     lives, frames = [], []
     for number, run in enumerate(runs):
         given, streams = _feed(spark, run, folder / str(number), rng)
-        lives.append(LiveFrame(spark, Version(run.plan, run.env, {**run.streams, **streams}), given))
+        version = Version(run.plan, run.env, {**run.streams, **streams})
+        lives.append(LiveFrame(spark, version, given, early=number % 2 == 1))
         frames.append(_as_text(lives[-1].frame, number, run.plan))
     query = start_memory(reduce(lambda one, other: one.unionAll(other), frames), f"m{rng.getrandbits(60)}")
     query.awaitTermination()

@@ -40,7 +40,7 @@ SEED = 5
 AIM = 0.95
 NOTES = [
     "throughput: time of the query written by hand over time of ours, on the same Parquet files, planning included, authorizing not; both take turns, and are first checked to give the same rows",
-    "batch: frames, drained without collecting; frame: the library's streaming frame against Spark's streaming operators, availableNow, rows collected as Arrow in foreachBatch; engine: feed, log, ticks and the gate's commits on disk against the same streaming query written by hand, once with its rows in Parquet files (`kept`), once in memory only (`by_hand`)",
+    "batch: frames, drained without collecting; frame: the library's streaming frame against Spark's streaming operators, availableNow, rows collected as Arrow in foreachBatch; early: the same with a join's conditions below it, so that it keeps what the policy shows and no more; engine: feed, log, ticks and the gate's commits on disk against the same streaming query written by hand, once with its rows in Parquet files (`kept`), once in memory only (`by_hand`)",
     "the policy lets half of the rows through",
     "fig9: what is compared is ours, drawn like the paper's Fig. 9, whose numbers the paper's text does not give",
 ]
@@ -170,6 +170,7 @@ def _measure_live(rivals: Rivals, size: Size) -> list[Row]:
     """Both live ways against what is written by hand and keeps its rows where they keep theirs; the rows are compared."""
     import pyarrow.parquet as pq
 
+    joins = len(rivals.kind.streams) > 1
     found: dict[str, list[pa.Table]] = {}
     running: list[tuple[Engine, str]] = []
     kept: list[Path] = []
@@ -177,6 +178,7 @@ def _measure_live(rivals: Rivals, size: Size) -> list[Row]:
         "by_hand": lambda: found.update(by_hand=rivals.stream_by_hand()),
         "kept": lambda: kept.append(rivals.stream_kept_by_hand()),
         "frame": lambda: found.update(frame=rivals.stream_protected()),
+        **({"early": lambda: found.update(early=rivals.stream_protected(early=True))} if joins else {}),
         "engine": lambda: running.append(rivals.engine_protected()),
     }
 
@@ -194,7 +196,8 @@ def _measure_live(rivals: Rivals, size: Size) -> list[Row]:
     ordered = {name: order_tables(tables) for name, tables in found.items()}
     rows = []
     check_same(f"{rivals.kind.name}, kept", ordered["by_hand"], ordered["kept"])
-    for way, hand in (("frame", "by_hand"), ("engine", "kept"), ("engine", "by_hand")):
+    early = [("early", "by_hand")] if joins else []
+    for way, hand in (("frame", "by_hand"), *early, ("engine", "kept"), ("engine", "by_hand")):
         count = check_same(f"{rivals.kind.name}, {way}", ordered["by_hand"], ordered[way])
         rows.append(_compare(rivals, way, used, count, hand))
     return rows

@@ -70,9 +70,9 @@ class Rivals:
         writer.start(str(folder)).awaitTermination()
         return folder
 
-    def stream_protected(self) -> list[pa.Table]:
+    def stream_protected(self, early: bool = False) -> list[pa.Table]:
         """The library's streaming frame, which follows its policy's values."""
-        followed = self.allowed.follow(self.spark, self._streams())
+        followed = self.allowed.follow(self.spark, self._streams(), early)
         try:
             return self._collect(followed.frame)
         finally:

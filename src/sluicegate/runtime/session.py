@@ -34,10 +34,12 @@ MEANING: Mapping[str, str] = {
 
 STREAMING: Mapping[str, str] = {
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
+    "spark.sql.execution.reuseSubquery": "true",
     "spark.sql.streaming.multipleWatermarkPolicy": "min",
     "spark.sql.streaming.unsupportedOperationCheck": "true",
 }
-"""What streaming frames rely on besides: that a source read twice does not hang, and that nothing within a watermark is lost."""
+"""What streaming frames rely on besides: that a source read twice does not hang, that nothing within a watermark is lost, and
+that a policy's values are read once in a micro-batch."""
 
 _OWN: Mapping[str, str] = {
     **MEANING,

@@ -93,6 +93,10 @@ class Context:
         step = self.steps[id(node.input)]
         return f"(SELECT /*+ BROADCAST(v) */ {listed} FROM {step} AS i JOIN {quote_name(judged.table)} AS v ON {on}) AS i"
 
+    def hold(self, node: Select, condition: str) -> str:
+        """The condition, in a form that does not move below where its node stands if that would matter."""
+        return condition
+
     def tags(self, node: Node) -> list[str]:
         """What keeps rows of different queries apart in a step, or in what its node reads; nothing where there is one query."""
         return []
@@ -136,7 +140,7 @@ def _input(column: Column, ctx: Context) -> str:
 
 def write_select(node: Select, ctx: Context) -> str:
     items = [f"i.{ctx.names.of(each.column)}" for each in node.fields] + ctx.pass_on(node)
-    condition = ctx.writer(node).write_truth(node.predicate)
+    condition = ctx.hold(node, ctx.writer(node).write_truth(node.predicate))
     return f"SELECT {list_items(items)} FROM {ctx.read(node.input, node)} WHERE {condition}"
 
 

@@ -17,6 +17,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.evaluate import EMPTY
 from sluicegate.expr.nodes import Column, Compare, Expr, Op, columns, conjuncts
 from sluicegate.expr.types import DOUBLE
+from sluicegate.expr.values import TIMESTAMP_MAX
 from sluicegate.graph.operators import (
     WINDOW_END,
     WINDOW_START,
@@ -63,12 +64,23 @@ from sluicegate.targets.spark_operators import (
     write_unfold,
     write_union,
 )
-from sluicegate.targets.spark_text import list_items, quote_name
+from sluicegate.targets.spark_text import list_items, quote_name, quote_text
 
-TS, SUB = "h_ts", "h_sub"
+TS, SUB, ROW, ENDED = "h_ts", "h_sub", "s", "ended"
+MESSAGES = {
+    "policy-changed": "policy-changed: the authorized query has another plan now; authorize it again",
+    "policy-missing": "policy-missing: the values of the policy cannot be read",
+    "withdrawn": "withdrawn: nothing of the query is allowed any more",
+}
 _WINDOW = "h_window"
 MOST_WINDOWS = 200
 """How many windows of an aggregate a tuple may be in: Spark writes each into its plan."""
+
+
+def check_row(row: str) -> str:
+    """True, or an error that says why there is no subscription: nothing passes without one (R7)."""
+    told = f"coalesce({row}.{ENDED}, {quote_text(MESSAGES['policy-missing'])})"
+    return f"if({row}.{Q} IS NULL, raise_error({told}), TRUE)"
 
 
 def _no_fence(text: str) -> str:
@@ -86,6 +98,14 @@ class StreamContext(LiveContext):
     fence: Callable[[str], str] = _no_fence
     """Names the result of a query below which no predicate moves: one that knows by the subscription alone that it is false
     would keep Spark from reading the stream, and with it the watermark and the state."""
+    kept: frozenset[int] = frozenset()
+    """The nodes at or below which Spark keeps rows from one micro-batch to the next."""
+    alone: bool = False
+    """Whether all there is to keep is one aggregate's, over one source's selections and projections."""
+    joined: bool = False
+    """Whether streams are joined with each other."""
+    row: str = ""
+    """The table with the subscription as a struct, in one column."""
     moments: Mapping[str, str] = field(default_factory=dict)
     """The quoted names of the columns of the streams' tables that have the watermark."""
 
@@ -98,17 +118,30 @@ class StreamContext(LiveContext):
         if not joins:
             given = [f"i.{SUB}.p{index} AS p{index}" for index in needed]
             return f"(SELECT {', '.join(['i.*', *given])} FROM {step}) AS i" if given else step
+        if id(node) not in self.kept:
+            # not a join: Spark reads the row once for a micro-batch, and then compares with constants
+            given = [f"i.{SUB}.{name}" for name in (Q, *(f"p{index}" for index in needed))]
+            met = f"SELECT i.*, (SELECT {ROW} FROM {self.row}) AS {SUB} FROM {step}"
+            return (
+                f"(SELECT {', '.join(['i.*', *given])} FROM ({met}) AS i WHERE {check_row('i.' + SUB)}) AS i"
+            )
+        # a condition would move below the state, where it knows nothing of later changes; a join does not
         tagged = id(node) in self.tagged
-        extra = [
-            *([] if tagged else [f"q.{Q}"]),
-            *(f"q.p{index}" for index in needed),
-            f"struct(q.*) AS {SUB}",
-        ]
+        own = [*([] if tagged else [f"q.{Q}"]), *(f"q.p{index}" for index in needed), f"struct(q.*) AS {SUB}"]
         on = f"i.{Q} = q.{Q}" if tagged else "TRUE"
-        listed = ", ".join(["i.*", *extra])
-        text = f"SELECT /*+ BROADCAST(q) */ {listed} FROM {step} JOIN {self.subscriptions} AS q ON {on}"
+        text = (
+            f"SELECT /*+ BROADCAST(q) */ {', '.join(['i.*', *own])} FROM {step} "
+            f"JOIN {self.subscriptions} AS q ON {on}"
+        )
         fenced = self.stateful and self.shapes[id(node)].timed
         return f"{self.fence(text)} AS i" if fenced else f"({text}) AS i"
+
+    def hold(self, node: Select, condition: str) -> str:
+        """Above the watermark, if nothing else is in the way: lateness is the same for every policy (R17, I4)."""
+        if not self.alone or id(node.input) in self.kept:
+            return condition
+        # never true, and yet it needs the watermark's column, above which such a condition stays
+        return f"CASE WHEN unix_micros(i.{TS}) > {TIMESTAMP_MAX} THEN FALSE ELSE {condition} END"
 
     def carry(self, node: Node, time: str, order: str) -> list[str]:
         timed = self.needs[id(node)].time and self.shapes[id(node)].timed
@@ -143,6 +176,7 @@ def make_context(
     shape: AuthorizedPlan,
     tables: Mapping[str, str],
     subscriptions: str,
+    row: str,
     moments: Mapping[str, str],
     fence: Callable[[str], str] = _no_fence,
 ) -> StreamContext:
@@ -159,6 +193,10 @@ def make_context(
         find_needs(shape.root, shapes),
         {each.stream: quote_name(tables[each.stream]) for each in found},
         subscriptions=quote_name(subscriptions),
+        row=quote_name(row),
+        kept=_find_kept(shape.root),
+        alone=is_alone(shape.root),
+        joined=any(isinstance(node, Join) and is_stateful(node) for node in walk(shape.root)),
         tagged=tagged,
         reach=find_reach(shape.root),
         fresh=_find_fresh(shape.root, tagged),
@@ -176,6 +214,25 @@ def _find_fresh(root: Node, tagged: frozenset[int]) -> frozenset[int]:
         if id(node) in tagged and begins and not is_stateful(node):
             fresh.add(id(node))
     return frozenset(fresh)
+
+
+def _find_kept(root: Node) -> frozenset[int]:
+    kept: set[int] = set()
+    for node in walk(root):
+        if is_stateful(node) or any(id(each) in kept for each in node.inputs):
+            kept.add(id(node))
+    return frozenset(kept)
+
+
+def is_alone(root: Node) -> bool:
+    """Then the version need not be a key: a window that saw two is withheld whole (R11), and nothing is made of it."""
+    found = [node for node in walk(root) if is_stateful(node)]
+    if len(found) != 1 or len(sources(root)) != 1 or not isinstance(found[0], Aggregate):
+        return False
+    node = found[0].input
+    while isinstance(node, Select | Project):
+        node = node.input
+    return isinstance(node, Source)
 
 
 def is_stateful(node: Node) -> bool:
@@ -255,11 +312,13 @@ def _write_aggregate(node: Aggregate, ctx: StreamContext) -> str:
     kept = [ctx.names.of(column) for column in node.partition]
     calls = [ctx.name(_call(call, writer), call.field.column) for call in node.calls]
     tags = [f"i.{Q}"] if id(node) in ctx.tagged else []
-    grouped = [f"i.{_WINDOW}", *(f"i.{key}" for key in keys), *(f"i.{name}" for name in kept), *tags]
+    grouped = [f"i.{_WINDOW}", *(f"i.{key}" for key in keys), *(f"i.{name}" for name in kept)]
     start = f"unix_micros(i.{_WINDOW}.start)"
+    # not a key itself: a condition on keys would be moved below the aggregate, where it knows nothing of later changes
+    versions = [f"if(min({tag}) = max({tag}), max({tag}), NULL) AS {Q}" for tag in tags]
     rows = (
-        f"SELECT {', '.join([*grouped, f'{start} AS {START}', *calls])} FROM ({_windowed(node, keys, ctx)}) AS i "
-        f"WHERE {released(start, node.window.size)} GROUP BY {', '.join(grouped)}"
+        f"SELECT {', '.join([*grouped, f'{start} AS {START}', *calls, *versions])} FROM ({_windowed(node, keys, ctx)}) AS i "
+        f"WHERE {released(start, node.window.size)} GROUP BY {', '.join([*grouped, *([] if ctx.alone else tags)])}"
     )
     items = [ctx.name(f"i.{key}", item.field.column) for key, item in zip(keys, node.group_by, strict=True)]
     items += [f"i.{name}" for name in kept]
@@ -304,7 +363,11 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
     if id(root) in ctx.fresh:
         where = _bounds("i." + SUB)
         return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(where)}"
-    # a join, since a condition on keys would be moved below the aggregate, where it knows nothing of later changes
+    if id(root) in ctx.tagged and not ctx.joined:
+        met = f"SELECT i.*, (SELECT {ROW} FROM {ctx.row}) AS {SUB} FROM {step} AS i"
+        allowed = f"if(i.{Q} = i.{SUB}.{Q}, {' AND '.join(_bounds('i.' + SUB))}, FALSE)"
+        return f"SELECT {list_items(items)} FROM ({met}) AS i WHERE {check_row('i.' + SUB)} AND {allowed}"
+    # a join, since a condition would be moved below the state, where it knows nothing of later changes
     where = [*([f"i.{Q} = q.{Q}"] if id(root) in ctx.tagged else []), *_bounds("q")]
     return (
         f"SELECT /*+ BROADCAST(q) */ {list_items(items)} FROM {step} AS i "
@@ -314,8 +377,8 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
 
 def _bounds(subscription: str) -> list[str]:
     return [
-        f"({subscription}.start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= {subscription}.start)",
-        f"({subscription}.since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= {subscription}.since)",
+        f"(i.{FROM} IS NULL OR i.{FROM} >= {subscription}.start)",
+        f"(i.{WHOLE} IS NULL OR i.{WHOLE} >= {subscription}.since)",
     ]
 
 

@@ -39,10 +39,16 @@ def make_subscriptions(types: Sequence[Type], rows: Iterable[Subscription]) -> p
     columns: dict[str, pa.Array] = {"q": pa.array([each.number for each in found], pa.int64())}
     for name, attribute in bounds.items():
         columns[name] = pa.array([getattr(each, attribute) for each in found], pa.int64())
+    values = [find_values(types, each) for each in found]
     for at, of in enumerate(types):
-        values = [_value(each.constants[at], of, dict(each.moving)) for each in found]
-        columns[f"p{at}"] = pa.array(values, _arrow_type(of))
+        columns[f"p{at}"] = pa.array([each[at] for each in values], _arrow_type(of))
     return pa.table(columns)
+
+
+def find_values(types: Sequence[Type], row: Subscription) -> tuple[Value, ...]:
+    """What the shape's parameters are for the query."""
+    moving = dict(row.moving)
+    return tuple(_value(row.constants[at], of, moving) for at, of in enumerate(types))
 
 
 def _value(constant: Constant, of: Type, moving: Mapping[str, Value]) -> Value:

@@ -14,8 +14,10 @@ from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.frames import check_frame
 from sluicegate.targets.spark_stream import (
+    ROW,
     TS,
     StreamContext,
+    check_row,
     is_join_of_streams,
     make_context,
     write_result,
@@ -52,22 +54,37 @@ def build_frame(
     tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted(found))}
     moments = {stream: _free_name(each) for stream, each in found.items() if each.event_time is not None}
     views = _Views(spark, mark)
-    ctx = make_context(shape, tables, f"v{mark}_q", moments, views.fence)
+    ctx = make_context(shape, tables, f"v{mark}_q", f"v{mark}_row", moments, views.fence)
     ordered = {each.stream for each in sources(shape.root) if ctx.needs[id(each)].order}
     for stream, source in found.items():
         _check_source(source, frames[stream], stream in ordered)
     observed = {stream: f"sluicegate_{table}" for stream, table in tables.items() if stream in moments}
     try:
-        views.add(f"v{mark}_q", subscription)
+        views.add(f"v{mark}_q", subscription.where(check_row(ROW)).select(f"{ROW}.*"))
+        views.add(f"v{mark}_row", subscription)
         for stream, table in tables.items():
-            views.add(table, _prepare(frames[stream], streams[stream], moments, observed, ctx.stateful))
+            seen = None if ctx.alone else observed.get(stream)
+            views.add(table, _prepare(frames[stream], streams[stream], moments, seen, ctx.stateful))
         delay = max((_delay(streams[stream]) for stream in found), default=0)
-        return Built(
-            _build_steps(shape, names, ctx, views, mark, delay),
-            tuple(observed.values()) if ctx.stateful else (),
-        )
+        frame = _build_steps(shape, names, ctx, views, mark, delay)
+        return _mark(frame, tuple(observed.values()), ctx)
     finally:
         views.drop()
+
+
+def _mark(frame: DataFrame, observed: tuple[str, ...], ctx: StreamContext) -> Built:
+    """Where one watermark tells the greatest event time, observing costs every row something; the mark on the results
+    tells only whose progress it is.
+    """
+    if not ctx.stateful:
+        return Built(frame, ())
+    if not ctx.alone:
+        return Built(frame, observed)
+    from pyspark.sql.functions import lit
+    from pyspark.sql.functions import max as greatest
+
+    nothing = greatest(lit(None).cast("bigint")).alias(GREATEST)
+    return Built(frame.observe(observed[0], nothing), observed)
 
 
 class _Views:
@@ -135,13 +152,13 @@ def _prepare(
     frame: DataFrame,
     stream: Stream,
     moments: Mapping[str, str],
-    observed: Mapping[str, str],
+    observed: str | None,
     stateful: bool,
 ) -> DataFrame:
     """With the event time as a column of its own and, where there is state, the watermark directly above the source.
 
     Nothing moves below an observation: so which tuples are late, and which windows close, is the same for every policy
-    (R17, I4).
+    (R17, I4). Without one the conditions above must keep to their places.
     """
     if stream.event_time is None:
         return frame
@@ -151,11 +168,12 @@ def _prepare(
     timed = frame.selectExpr("*", f"CASE WHEN {inside} THEN {time} END AS {name}")
     if not stateful:
         return timed
+    marked = timed.withWatermark(name, f"{_delay(stream)} milliseconds")
+    if observed is None:
+        return marked
     from pyspark.sql.functions import expr
 
-    greatest = expr(f"unix_micros(max({name}))").alias(GREATEST)
-    marked = timed.withWatermark(name, f"{_delay(stream)} milliseconds")
-    return marked.observe(observed[stream.name], greatest)
+    return marked.observe(observed, expr(f"unix_micros(max({name}))").alias(GREATEST))
 
 
 def _delay(stream: Stream) -> int:

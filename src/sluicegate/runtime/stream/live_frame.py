@@ -63,8 +63,12 @@ class LiveFrame:
         frames: Mapping[str, DataFrame],
         start: int | None = None,
         since: int | None = None,
+        early: bool = False,
     ) -> None:
-        """`start`: no tuple before it is read; `since`: no window that reaches back before it is whole, `WITHHELD` until known."""
+        """`start`: no tuple before it is read; `since`: no window that reaches back before it is whole, `WITHHELD` until known.
+
+        `early`: conditions stay below joins, whose pairs are then of one version or withheld.
+        """
         check_session(spark)
         check_streaming(spark)
         check_served(version.plan, version.streams)
@@ -76,7 +80,7 @@ class LiveFrame:
         try:
             self._write()
             names = [name for name, _ in result_columns(version.plan)]
-            shape = lift_joins(self._shaped.shape)
+            shape = self._shaped.shape if early else lift_joins(self._shaped.shape)
             built = build_frame(spark, shape, names, frames, version.streams, self._table.open(spark))
         except BaseException:
             self._table.remove()
@@ -104,7 +108,8 @@ class LiveFrame:
                 return Change.NONE
             self._shaped = shaped
             self._since = WITHHELD if since is None else since
-            self._write()
+            if not self._write():
+                return self._end("policy-changed")
             if self._watch is not None and since is None:
                 self._watch.expect()
             return Change.VALUES
@@ -119,7 +124,7 @@ class LiveFrame:
         with self._lock:
             if self._watch is not None:
                 self._watch.stop()
-            self._table.remove()
+            self._table.close()
 
     def _fits(self, version: Version, shaped: Shaped) -> bool:
         names = [name for name, _ in result_columns(version.plan)]
@@ -134,14 +139,16 @@ class LiveFrame:
         self._table.end(code)
         return Change.ENDED
 
-    def _write(self) -> None:
+    def _write(self) -> bool:
+        """Whether there was room for it."""
         constants = self._shaped.constants
         row = Subscription(find_version(constants), constants, self._start, self._since)
-        self._table.write(row)
+        return self._table.write(row)
 
     def _begin_windows(self, greatest: int) -> None:
         """All that an older version may have read is known: windows after it are whole (R11)."""
         with self._lock:
             if self._since == WITHHELD and not self._table.ended:
                 self._since = greatest + 1
-                self._write()
+                if not self._write():
+                    self._end("policy-changed")

@@ -1,27 +1,32 @@
-"""The file that a streaming frame reads its subscription from: private, replaced as a whole, gone at the end."""
+"""The file that a streaming frame reads its subscription from: private, replaced as a whole, gone at the end.
+
+Spark reads a text file again in every micro-batch, but lists it only once: so the file keeps its length, and what does not
+fit into it ends the frame. Whatever is wrong with it fails the batch: no row, no old row (R7).
+"""
 
 from __future__ import annotations
 
 import atexit
+import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.expr.types import Type
+from sluicegate.expr.types import Kind, Type
+from sluicegate.expr.values import LONG_MIN
 from sluicegate.runtime.network.shapes import Constant
-from sluicegate.runtime.network.subscriptions import Subscription, make_subscriptions
-from sluicegate.runtime.stream.subscription_source import ENDED, FORMAT, SubscriptionSource
+from sluicegate.runtime.network.subscriptions import Subscription, find_values
+from sluicegate.targets.spark_stream import ENDED, MESSAGES, ROW
 from sluicegate.targets.spark_text import spark_type
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_BOUNDS = ("q", "start", "since", "t0", "t1")
+_BOUNDS = ("q", "start", "since")
+_LEAST_ROOM = 4096
 
 
 class LiveTable:
@@ -30,31 +35,38 @@ class LiveTable:
     def __init__(self, types: Sequence[Type]) -> None:
         self._types = tuple(types)
         self._folder = Path(tempfile.mkdtemp(prefix="sluicegate-frame-"))
-        self._file = self._folder / "subscription.arrow"
+        self._file = self._folder / "subscription.txt"
+        self._room = 0
         self.ended = False
         atexit.register(self.remove)
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """The table as a frame, which Spark reads again in every micro-batch."""
-        if (spark.sparkContext.master or "").startswith("local"):
-            # workers elsewhere have a Python of their own
-            spark.sparkContext.pythonExec = sys.executable
-        spark.dataSource.register(SubscriptionSource)
-        columns = [f"{name} BIGINT" for name in _BOUNDS]
-        columns += [f"p{at} {spark_type(of)}" for at, of in enumerate(self._types)]
-        options = {"file": str(self._file), "columns": ", ".join(columns)}
-        return spark.read.format(FORMAT).options(**options).load()
+        """The table as a frame of one struct, which Spark reads again in every micro-batch; it is written already."""
+        names = [*_BOUNDS, *(f"p{at}" for at in range(len(self._types))), ENDED]
+        types = [*("BIGINT" for _ in _BOUNDS), *map(_written_type, self._types), "STRING"]
+        values = [f"s.{name}" for name in names]
+        for at, of in enumerate(self._types, len(_BOUNDS)):
+            values[at] = _read(values[at], of)
+        schema = ", ".join(f"{name} {of}" for name, of in zip(names, types, strict=True))
+        listed = ", ".join(f"'{name}', {value}" for name, value in zip(names, values, strict=True))
+        parsed = spark.read.text(str(self._file)).selectExpr(f"from_json(value, '{schema}') AS s")
+        return parsed.selectExpr(f"named_struct({listed}) AS {ROW}")
 
-    def write(self, row: Subscription) -> None:
-        """From the next micro-batch on, this is the row; what has ended stays ended."""
-        if not self.ended:
-            self._replace(make_subscriptions(self._types, [row]))
+    def write(self, row: Subscription) -> bool:
+        """From the next micro-batch on, this is the row; False where there is no room for it. What has ended stays ended."""
+        if self.ended:
+            return True
+        return self._replace(json.dumps(self._list(row), allow_nan=False))
 
     def end(self, code: str) -> None:
         """From the next micro-batch on, there is none, and the batch says why."""
         self.ended = True
-        empty = make_subscriptions(self._types, [])
-        self._replace(empty.replace_schema_metadata({ENDED: code.encode()}))
+        self._replace(json.dumps({ENDED: MESSAGES[code]}))
+
+    def close(self) -> None:
+        """The values are gone, and with them what runs over the frame."""
+        if not self.ended:
+            self.end("policy-missing")
 
     def remove(self) -> None:
         """Without the file, no micro-batch runs."""
@@ -62,18 +74,37 @@ class LiveTable:
         atexit.unregister(self.remove)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _replace(self, table: pa.Table) -> None:
-        import pyarrow as pa
+    def _list(self, row: Subscription) -> dict[str, object]:
+        bounds = (row.start, row.since)
+        found: dict[str, object] = dict(zip(_BOUNDS, [row.number, *map(_bound, bounds)], strict=True))
+        return found | {f"p{at}": value for at, value in enumerate(find_values(self._types, row))}
 
+    def _replace(self, text: str) -> bool:
+        room = self._room or max(_LEAST_ROOM, 2 * len(text))
+        if len(text) >= room:
+            return False
         new = self._folder / "new"
         try:
-            with new.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
+            new.write_text(text.ljust(room - 1) + "\n", encoding="ascii")
             new.replace(self._file)
         except OSError:
             # closed: the old row must not be read on
             self.remove()
             raise
+        self._room = room
+        return True
+
+
+def _bound(least: int | None) -> int:
+    return LONG_MIN if least is None else least
+
+
+def _written_type(of: Type) -> str:
+    return "BIGINT" if of.kind is Kind.TIMESTAMP else spark_type(of)
+
+
+def _read(value: str, of: Type) -> str:
+    return f"timestamp_micros({value})" if of.kind is Kind.TIMESTAMP else value
 
 
 def find_version(constants: Sequence[Constant]) -> int:

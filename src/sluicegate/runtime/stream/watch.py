@@ -48,6 +48,7 @@ class Watch(StreamingQueryListener):
         if self._observed.isdisjoint(progress.observedMetrics):
             return
         found = [progress.observedMetrics[name][GREATEST] for name in self._observed]
+        found.append(_read_greatest(progress.eventTime))
         begun = datetime.fromisoformat(progress.timestamp).timestamp()
         greatest = self._note(str(progress.runId), begun, [each for each in found if each is not None])
         if greatest is not None:
@@ -68,3 +69,10 @@ class Watch(StreamingQueryListener):
                 return None
             self._asked = None
             return self._greatest
+
+
+def _read_greatest(told: dict[str, str]) -> int | None:
+    """In microseconds, of the one watermark that Spark tells of: it cuts to milliseconds, so the last one of these."""
+    if "max" not in told:
+        return None
+    return round(datetime.fromisoformat(told["max"]).timestamp() * 1000) * 1000 + 999
