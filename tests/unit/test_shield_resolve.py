@@ -99,9 +99,14 @@ def _tell(outcome: Outcome) -> Found:
     }
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("order_any", [False, True])
 @pytest.mark.parametrize("key", list(KEYS), ids=str)
-def test_arrays_say_what_the_rule_says(key: Type, order_any: bool) -> None:
+def test_arrays_say_what_the_rule_says(
+    key: Type, order_any: bool, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluicegate.runtime.shield.resolve.PIECE", 2)
+    monkeypatch.setattr("os.cpu_count", lambda: threads)
     seen: Counter[str] = Counter()
     for seed in range(16):
         pick = random.Random(seed)

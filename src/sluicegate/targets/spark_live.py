@@ -84,7 +84,8 @@ class LiveContext(Context):
     tagged: frozenset[int] = frozenset()
     reach: Mapping[int, int] = field(default_factory=dict)
     bounded: frozenset[int] = frozenset()
-    """The nodes whose rows carry the bounds of their subscription."""
+    """The nodes whose rows carry the bounds of their subscription, and of its parameters those that are `wanted`."""
+    wanted: tuple[int, ...] = ()
     large: bool = False
 
     def read(self, node: Node, reader: Node) -> str:
@@ -94,13 +95,14 @@ class LiveContext(Context):
         needed = sorted(find_parameters(reader))
         if id(node) in self.tagged and not needed:
             return f"{step} AS i"
+        if id(node) in self.bounded:
+            given = [f"i.b_p{index} AS p{index}" for index in needed]
+            return f"(SELECT {', '.join(['i.*', *given])} FROM {step} AS i) AS i"
         extra = [f"q.p{index}" for index in needed]
         if id(node) in self.tagged:
             on = f"i.{Q} = q.{Q}"
         else:
-            on, extra = "TRUE", [f"q.{Q}", *extra]
-            if id(reader) in self.bounded:
-                extra += [f"q.{each} AS b_{each}" for each in _BOUNDS]
+            on, extra = "TRUE", [f"q.{Q}", *extra, *self._bring(reader, "q")]
         listed = ", ".join(["i.*", *extra])
         return f"(SELECT /*+ BROADCAST(q) */ {listed} FROM {step} AS i JOIN {self.subscriptions} AS q ON {on}) AS i"
 
@@ -110,15 +112,32 @@ class LiveContext(Context):
             raise TypeError(f"unknown principal {type(shield.who).__name__}")
         judged = self.verdicts[shield.input.stream]
         tagged = id(node.input) in self.tagged
-        extra = [f"v.{each}" for each in list_masks(shield, judged)] + ([] if tagged else [f"q.{Q}"])
-        if id(node) in self.bounded and not tagged:
-            extra += [f"q.{each} AS b_{each}" for each in _BOUNDS]
-        on = f"q.p{shield.who.index} = v.{WHO}" + (f" AND i.{Q} = q.{Q}" if tagged else "")
+        q = "v" if judged.met else "q"
+        extra = [f"v.{each}" for each in list_masks(shield, judged)]
+        extra += [] if tagged else [f"{q}.{Q}", *self._bring(node, q)]
+        same = [f"i.{Q} = {q}.{Q}"] if tagged else []
+        met = [f"v.{CLASS} = {policy}"]
+        others = ""
+        if judged.met:
+            met += same
+        else:
+            on = " AND ".join([f"q.p{shield.who.index} = v.{WHO}", *same])
+            others = f" JOIN {self.subscriptions} AS q ON {on}"
         return (
             f"(SELECT /*+ BROADCAST(v), BROADCAST(q) */ {', '.join(['i.*', *extra])} "
-            f"FROM {self.steps[id(node.input)]} AS i JOIN {quote_name(judged.table)} AS v ON v.{CLASS} = {policy} "
-            f"JOIN {self.subscriptions} AS q ON {on}) AS i"
+            f"FROM {self.steps[id(node.input)]} AS i "
+            f"JOIN {quote_name(judged.table)} AS v ON {' AND '.join(met)}{others}) AS i"
         )
+
+    def _bring(self, node: Node, q: str) -> list[str]:
+        """What rows take along of the subscription that they meet here, so that they need not meet it again above."""
+        if id(node) not in self.bounded:
+            return []
+        return [f"{q}.{each} AS b_{each}" for each in (*_BOUNDS, *self._parameters)]
+
+    @property
+    def _parameters(self) -> list[str]:
+        return [f"p{index}" for index in self.wanted]
 
     def tags(self, node: Node) -> list[str]:
         return [f"i.{Q}"] if id(node) in self.tagged else []
@@ -145,7 +164,7 @@ class LiveContext(Context):
             *super().carry(node, time, order),
             *(f"{text} AS {name}" for text, name in extents),
             *self._tag(node),
-            *(f"i.b_{each}" for each in _BOUNDS if id(node) in self.bounded),
+            *(f"i.b_{each}" for each in (*_BOUNDS, *self._parameters) if id(node) in self.bounded),
         ]
 
     def _extents(self, node: Node, time: str) -> tuple[str, str]:
@@ -189,15 +208,18 @@ def translate_live(
     shapes = find_shapes(shape.root)
     needs = find_needs(shape.root, shapes, Needs(by_time or with_order, with_order))
     quoted = {each.stream: quote_name(tables.streams[each.stream]) for each in found}
+    tagged = find_tagged(shape.root, tables.by_case)
+    bounded = _find_bounded(shape.root, tables.by_case)
     ctx = LiveContext(
         EMPTY,
         shapes,
         needs,
         quoted,
         subscriptions=quote_name(tables.subscriptions),
-        tagged=find_tagged(shape.root, tables.by_case),
+        tagged=tagged,
         reach=find_reach(shape.root),
-        bounded=_find_bounded(shape.root, tables.by_case),
+        bounded=bounded,
+        wanted=_find_wanted(shape.root, bounded),
         large=tables.large,
         binary=True,
         verdicts=tables.verdicts,
@@ -225,6 +247,16 @@ def _find_bounded(root: Node, by_case: bool) -> frozenset[int]:
         found.add(id(node))
         node = node.input
     return frozenset(found) if id(node) not in tagged else frozenset()
+
+
+def _find_wanted(root: Node, bounded: frozenset[int]) -> tuple[int, ...]:
+    """The parameters that nodes use whose rows have met their subscription below."""
+    above = [
+        node
+        for node in walk(root)
+        if id(node) in bounded and any(id(each) in bounded for each in node.inputs)
+    ]
+    return tuple(sorted({index for node in above for index in find_parameters(node)}))
 
 
 def find_parameters(node: Node) -> frozenset[int]:

@@ -35,6 +35,8 @@ class Judged:
     patterns: tuple[Pattern, ...] = ()
     numbers: Mapping[str, int] = field(default_factory=dict)
     """For a plan with constants: the number in `who` that each text has."""
+    met: bool = False
+    """Whether the table has a row for each query, with its subscription, and not for each principal."""
 
 
 def write_shield(node: Shield, ctx: Context) -> str:

@@ -213,6 +213,7 @@ class Evaluator:
         large: bool = False,
     ) -> pa.Table:
         subscriptions = make_subscriptions(judged.types, judged.queries)
+        judged = judged.meet(subscriptions)
         given = {**frames, "": make_frame(self._spark, subscriptions)}
         given |= {f"?{name}": make_frame(self._spark, each) for name, each in judged.tables.items()}
         with self._named(given) as names:

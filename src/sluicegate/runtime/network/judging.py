@@ -17,10 +17,14 @@ from sluicegate.runtime.network.shapes import Constant
 from sluicegate.runtime.network.subscriptions import Subscription
 from sluicegate.runtime.shield.class_table import ClassReader
 from sluicegate.runtime.shield.verdicts import Judge
-from sluicegate.targets.spark_shield import NO_WHO, Judged
+from sluicegate.targets.spark_shield import NO_WHO, WHO, Judged
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+MOST_MET = 200_000
+"""Rows of verdicts and queries together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,28 @@ class JudgedQueries:
     patterns: Mapping[str, tuple[Pattern, ...]] = field(default_factory=dict)
     read_as: Mapping[str, str] = field(default_factory=dict)
     """The stream of each name under which a plan reads it."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """The parameter that is the principal, for the streams of which there is one."""
+    met: frozenset[str] = frozenset()
+    """The streams whose tables have a row for each query."""
+
+    def meet(self, subscriptions: pa.Table) -> JudgedQueries:
+        """Verdicts put together with the subscriptions of those whom they are on, unless that gives very many: a tuple
+        then looks into one table instead of two.
+        """
+        tables = dict(self.tables)
+        for stream, place in self.places.items():
+            whos = tables[stream][WHO].value_counts().field("counts")
+            most = max(whos.to_pylist(), default=0) * subscriptions.num_rows
+            if most <= MOST_MET:
+                tables[stream] = tables[stream].join(subscriptions, WHO, f"p{place}", "inner")
+        met = frozenset(name for name, table in tables.items() if table is not self.tables[name])
+        return replace(self, tables=tables, met=met)
 
     def name_tables(self, names: Mapping[str, str]) -> dict[str, Judged]:
         """For each name under which a plan reads a punctuated stream."""
         return {
-            name: Judged(names[stream], self.keys[stream], self.patterns[stream])
+            name: Judged(names[stream], self.keys[stream], self.patterns[stream], met=stream in self.met)
             for name, stream in self.read_as.items()
         }
 
@@ -59,18 +80,20 @@ class Court:
             return JudgedQueries(types, queries)
         read_as = {each.input.stream: find_stream(each.input.stream) for each in found}
         numbers: dict[int, dict[str, int]] = {}
-        tables, keys, patterns = {}, {}, {}
+        tables, keys, patterns, only = {}, {}, {}, {}
         for stream in sorted(set(read_as.values())):
             places = {_place(each) for each in found if read_as[each.input.stream] == stream}
             judge, reader = self._find(stream)
             asked = (_text(each.constants[at]) for each in queries for at in sorted(places))
             verdicts = judge.judge(reader.read(), asked)
             numbers |= dict.fromkeys(places, verdicts.numbers)
+            if len(places) == 1:
+                only[stream] = min(places)
             tables[stream], patterns[stream] = verdicts.table, verdicts.patterns
             keys[stream] = self._logs[stream].stream.punctuated_by or ""
         numbered = [replace(each, constants=_number(each.constants, numbers)) for each in queries]
         kinds = [BIGINT if at in numbers else of for at, of in enumerate(types)]
-        return JudgedQueries(kinds, numbered, tables, keys, patterns, read_as)
+        return JudgedQueries(kinds, numbered, tables, keys, patterns, read_as, only)
 
     def _find(self, stream: str) -> tuple[Judge, ClassReader]:
         log = self._logs[stream]
