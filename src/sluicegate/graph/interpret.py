@@ -35,7 +35,7 @@ from sluicegate.graph.operators import (
 from sluicegate.graph.rows import Row, result_rows
 from sluicegate.graph.shape import Shape, find_shapes
 
-__all__ = ["POLICY", "Data", "Row", "result_rows", "run"]
+__all__ = ["POLICY", "Data", "Row", "read_source", "result_rows", "run", "run_operator"]
 
 POLICY = "_policy"
 """Under this name a tuple of a punctuated stream has, for whoever a shield asks for, the roles that may see each attribute."""
@@ -60,29 +60,38 @@ def run(root: Node, data: Data, env: Environment = EMPTY) -> list[Row]:
 
 def _run_node(node: Node, state: _Run) -> list[Row]:
     inputs = [state.made[id(each)] for each in node.inputs]
+    shapes = [state.shapes[id(each)] for each in node.inputs]
+    return run_operator(node, inputs, shapes, state.data, state.env)
+
+
+def run_operator(
+    node: Node, inputs: Sequence[list[Row]], shapes: Sequence[Shape], data: Data, env: Environment
+) -> list[Row]:
+    """One operator over the rows of its inputs, which have these shapes; only a source and a shield look at the data."""
     match node:
         case Source():
-            return _read(node, state.data)
+            return read_source(node, data)
         case Shield():
-            return _shield(node, inputs[0], state.data)
+            return _shield(node, inputs[0], data)
         case Select():
-            return [row for row in inputs[0] if is_true(node.predicate, row.values, state.env)]
+            return [row for row in inputs[0] if is_true(node.predicate, row.values, env)]
         case Project():
-            return [_project(node, row, state.env) for row in inputs[0]]
+            return [_project(node, row, env) for row in inputs[0]]
         case Unfold():
-            return [shown for row in inputs[0] for shown in _unfold(node, row, state.env)]
+            return [shown for row in inputs[0] for shown in _unfold(node, row, env)]
         case Union():
             return _unite(node, inputs)
         case Aggregate():
-            return aggregate_rows(node, inputs[0], state.shapes[id(node.input)], state.env)
+            return aggregate_rows(node, inputs[0], shapes[0], env)
         case Join():
-            left, right = (state.shapes[id(each)] for each in node.inputs)
-            return join_rows(node, inputs[0], inputs[1], left.timed and right.timed, (left, right), state.env)
+            left, right = shapes
+            return join_rows(node, inputs[0], inputs[1], left.timed and right.timed, (left, right), env)
         case _:
             raise TypeError(f"unknown operator {type(node).__name__}")
 
 
-def _read(source: Source, data: Data) -> list[Row]:
+def read_source(source: Source, data: Data) -> list[Row]:
+    """A stream's tuples as rows, in order of arrival."""
     if source.stream not in data:
         raise InvariantError(f"there is no data for `{source.stream}`")
     columns = [each.column for each in source.fields]
@@ -151,7 +160,7 @@ def _show(variable: tuple[Column, ...], case: UnfoldCase, row: Row, number: int)
     return Row(values, row.time, (*row.arrival, number))
 
 
-def _unite(node: Union, inputs: list[list[Row]]) -> list[Row]:
+def _unite(node: Union, inputs: Sequence[list[Row]]) -> list[Row]:
     outputs = [each.column for each in node.outputs]
     bounds = [each.column for each in node.fields[len(outputs) :]]
     rows = []
