@@ -1,0 +1,1 @@
+"""Queries written in XML, as eXACML+ has them."""
