@@ -85,6 +85,8 @@ def render_cli() -> str | None:
     lines = ["# Command line", "", "```", parser.format_help().rstrip(), "```"]
     for name, verb in _find_verbs(parser):
         lines += ["", f"## {name}", "", "```", verb.format_help().rstrip(), "```"]
+        for action, own in _find_verbs(verb):
+            lines += ["", f"### {name} {action}", "", "```", own.format_help().rstrip(), "```"]
     return "\n".join(lines)
 
 

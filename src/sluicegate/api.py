@@ -7,8 +7,10 @@ gate.authorize("paul", "SELECT SID FROM Health").translate("duckdb")
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +26,7 @@ from sluicegate.language.resolve import ResolvedQuery, read_query
 from sluicegate.language.scope import suggest, unknown_stream
 from sluicegate.language.statements import (
     CreateGrant,
+    CreatePolicy,
     CreateRole,
     CreateSP,
     CreateStream,
@@ -36,27 +39,30 @@ from sluicegate.policy.model import Stream, User
 from sluicegate.rewrite.explain import Explanation, explain
 from sluicegate.rewrite.graphs import DEFAULT_LIMIT
 from sluicegate.rewrite.lint import lint
+from sluicegate.rewrite.manner import USUAL, Manner, Merge, OnPartial
 from sluicegate.rewrite.named_results import Results
+from sluicegate.rewrite.notice import tell_warnings
 from sluicegate.rewrite.notices import Decision, Notice, judge
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.who import Entry, who
 from sluicegate.source import SourceText, Span
-from sluicegate.targets import duckdb, spark
+from sluicegate.targets import ccl, duckdb, spark, streamsql
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from sluicegate.runtime.frames import Frame, Session
     from sluicegate.runtime.stream.live_frame import Change, LiveFrame
 
 TARGETS: Mapping[str, Callable[[AuthorizedPlan, Environment], str]] = {
+    "ccl": ccl.translate,
     "duckdb": duckdb.translate,
     "spark": spark.translate,
+    "streamsql": streamsql.translate,
 }
 """Engines that an authorized query can be written for; each refuses what it cannot express."""
 
 API_CODES = {
     "nothing-to-translate": "grants apply, but nothing of the query is left that another engine could run",
+    "unknown-manner": "a way of merging, or of treating partial answers, that there is not",
     "unknown-target": "there is no such target",
 }
 
@@ -66,6 +72,7 @@ _KINDS = {
     CreateUser: "user",
     CreateGrant: "grant",
     CreateSP: "punctuation",
+    CreatePolicy: "policy",
 }
 
 
@@ -93,6 +100,7 @@ class Authorized:
     start: StartAt
     query: str | SourceText = ""
     """What was asked, so that it can be asked again under another version of the catalog."""
+    manner: Manner = USUAL
 
     @property
     def streams(self) -> Mapping[str, Stream]:
@@ -116,7 +124,9 @@ class Authorized:
                 "not-served", "START AT a moment cannot be run yet", "leave it out, and filter by time"
             )
 
-    def to_spark(self, spark: Session, inputs: Mapping[str, Frame] | None = None) -> Frame:
+    def to_spark(
+        self, spark: Session, inputs: Mapping[str, Frame] | None = None, early: bool = False
+    ) -> Frame:
         """The authorized query as a frame over the streams' frames, columns as `targets.spark` describes them.
 
         Batch frames give a batch frame, streaming frames a streaming one (`follow` tells of those); without `inputs` the
@@ -130,16 +140,22 @@ class Authorized:
         plan = self._require_plan()
         read = {source.stream for source in sources(plan.root)}
         if inputs is None or any(frame.isStreaming for name, frame in inputs.items() if name in read):
-            return self.follow(spark, inputs).frame
+            return self.follow(spark, inputs, early).frame
         self.check_start()
         return authorized_frame(spark, plan, inputs, self.environment, self.catalog)
 
-    def follow(self, spark: Session, inputs: Mapping[str, Frame] | None = None) -> Followed:
+    def follow(
+        self, spark: Session, inputs: Mapping[str, Frame] | None = None, early: bool = False
+    ) -> Followed:
         """The authorized query as a streaming frame, and the means to put later versions of the catalog in force for it.
 
         Windows of which the frame may have read only a part are withheld (R8): `START AT EARLIEST` says that the inputs
         begin where the streams do, a moment that they have all from there; by default windows begin after what the first
         micro-batch brings.
+
+        A pair of a join is judged when it is released (R11), so joins keep what the policy hides today and may show
+        tomorrow. With `early` they keep only what it shows, as a query written by hand would; after a change of values,
+        pairs of which one tuple came before it are then withheld, as windows are.
         """
         from sluicegate.runtime.stream.live_frame import WITHHELD, LiveFrame, Version
         from sluicegate.runtime.stream.open_inputs import open_inputs
@@ -149,7 +165,8 @@ class Authorized:
         begin = self.start if isinstance(self.start, int) else None
         since = WITHHELD if self.start is Start.LATEST else begin
         version = Version(plan, self.environment, self.streams)
-        return Followed(self.user, self.query, LiveFrame(spark, version, frames, begin, since))
+        live = LiveFrame(spark, version, frames, begin, since, early)
+        return Followed(self.user, self.query, live, self.manner)
 
     def _require_plan(self) -> AuthorizedPlan:
         if self.plan is None:
@@ -169,6 +186,7 @@ class Followed:
     user: str
     query: str | SourceText
     live: LiveFrame
+    manner: Manner = USUAL
 
     @property
     def frame(self) -> Frame:
@@ -186,7 +204,12 @@ class Followed:
         from sluicegate.runtime.stream.live_frame import Version
 
         try:
-            asked = gate.authorize(self.user, self.query)
+            asked = gate.authorize(
+                self.user,
+                self.query,
+                merge=self.manner.merge.value,
+                on_partial=self.manner.on_partial.value,
+            )
         except Denied:
             return self.live.change(None)
         except BaseException:
@@ -217,27 +240,56 @@ class Gate:
         """The query of the core model, for nobody in particular; raises `DiagnosticError`."""
         return read_query(query, self.catalog)
 
-    def explain(self, user: str, query: str | SourceText, graphs: int = DEFAULT_LIMIT) -> Explanation:
-        """The decision and all reasons for it, with at most so many of the authorized graphs."""
-        asked = self.read(query)
-        found = explain(self.catalog, user, asked.root, asked.united, graphs, asked.delegating)
-        return replace(found, notices=self._name_stranger(user, found.decision, found.notices))
+    def explain(
+        self,
+        user: str,
+        query: str | SourceText,
+        graphs: int = DEFAULT_LIMIT,
+        *,
+        merge: str = "widen",
+        on_partial: str = "give",
+        at: datetime | None = None,
+    ) -> Explanation:
+        """The decision and all reasons for it, with at most so many of the authorized graphs; options as of `authorize`."""
+        asked, manner = self.read(query), read_manner(merge, on_partial)
+        found = explain(self._judge_at(at), user, asked.root, asked.united, graphs, asked.delegating, manner)
+        told = (*tell_warnings(asked.warnings), *found.notices)
+        return replace(found, notices=self._name_stranger(user, found.decision, told))
 
-    def authorize(self, user: str, query: str | SourceText) -> Authorized:
-        """What the user may have; raises `Denied` where no grant applies."""
-        asked = self.read(query)
-        results = Results(self.catalog, delegating=asked.delegating)
-        known = self.catalog.users.get(user) or User(user)
-        seated = results.seat(self.catalog, user, asked.root)
-        draft = rewrite(seated, known, asked.root, asked.united, asked.delegating)
-        judged = judge(draft)
-        told = (*results.tell_ended(asked.root), *judged.notices)
+    def authorize(
+        self,
+        user: str,
+        query: str | SourceText,
+        *,
+        merge: str = "widen",
+        on_partial: str = "give",
+        at: datetime | None = None,
+    ) -> Authorized:
+        """What the user may have; raises `Denied` where no grant applies.
+
+        With `merge="paper"` windows that are finer than a grant allows are refused as eXACML+ does, instead of widened;
+        with `on_partial="refuse"` so is a query of which only a part may be given. `at` is the clock of XACML policies
+        that read it, now where it is left out; without a time zone it is in UTC.
+        """
+        asked, manner = self.read(query), read_manner(merge, on_partial)
+        catalog = self._judge_at(at)
+        results = Results(catalog, delegating=asked.delegating)
+        known = catalog.users.get(user) or User(user)
+        seated = results.seat(catalog, user, asked.root)
+        draft = rewrite(seated, known, asked.root, asked.united, asked.delegating, manner.merge)
+        judged = judge(draft, manner.on_partial)
+        told = (*tell_warnings(asked.warnings), *results.tell_ended(asked.root), *judged.notices)
         notices = self._name_stranger(user, judged.decision, told)
         if judged.decision is Decision.DENY:
             raise Denied(user, notices)
-        env = environment(self.catalog, user)
+        env = environment(catalog, user)
         plan = None if draft.plan is None else results.inline(draft.plan)
-        return Authorized(user, judged.decision, plan, notices, env, self.catalog, asked.start, query)
+        return Authorized(user, judged.decision, plan, notices, env, catalog, asked.start, query, manner)
+
+    def _judge_at(self, at: datetime | None) -> Catalog:
+        if not self.catalog.policies:
+            return self.catalog
+        return self.catalog.judge_at(time.time_ns() // 1000 if at is None else _count_micros(at))
 
     def run(
         self,
@@ -245,6 +297,10 @@ class Gate:
         query: str | SourceText,
         inputs: Mapping[str, str | PathLike[str]],
         spark: Session | None = None,
+        *,
+        merge: str = "widen",
+        on_partial: str = "give",
+        at: datetime | None = None,
     ) -> list[dict[str, object]]:
         """The rows that the user may have of `.jsonl` and `.parquet` files, one for each stream; times are in UTC.
 
@@ -253,7 +309,7 @@ class Gate:
         """
         from sluicegate.runtime.run_inputs import run_inputs
 
-        asked = self.authorize(user, query)
+        asked = self.authorize(user, query, merge=merge, on_partial=on_partial, at=at)
         asked.check_start()
         unknown = [
             unknown_stream(name, None, self.catalog.streams)
@@ -266,7 +322,7 @@ class Gate:
         paths = {name: Path(path) for name, path in inputs.items()}
         return run_inputs(asked.plan, paths, asked.environment, self.catalog, spark)
 
-    def who(self, stream: str, attribute: str | None = None) -> list[Entry]:
+    def who(self, stream: str, attribute: str | None = None, *, at: datetime | None = None) -> list[Entry]:
         """Who can see the stream, or one attribute of it, and by which grants; for owners and administrators."""
         known = self.catalog.streams.get(stream)
         if known is None:
@@ -274,7 +330,7 @@ class Gate:
         if attribute is not None and known.type_of(attribute) is None:
             help_ = suggest(attribute, (name for name, _ in known.attributes))
             raise _diagnose("unknown-attribute", f"`{stream}` has no attribute `{attribute}`", help_)
-        return who(self.catalog, stream, attribute)
+        return who(self._judge_at(at), stream, attribute)
 
     def check(self) -> list[Diagnostic]:
         """Warnings about a catalog that is well formed: by place, then those without one."""
@@ -308,6 +364,15 @@ def check(path: str | PathLike[str]) -> list[Diagnostic]:
         return sorted(error.diagnostics, key=_order)
 
 
+def read_manner(merge: str, on_partial: str) -> Manner:
+    """The choices by their names; raises `unknown-manner`."""
+    try:
+        return Manner(Merge(merge), OnPartial(on_partial))
+    except ValueError:
+        known = "merge is `widen` or `paper`, on_partial `give` or `refuse`"
+        raise _diagnose("unknown-manner", f"unknown manner `{merge}`, `{on_partial}`", known) from None
+
+
 def check_given_streams(catalog: Catalog, names: Iterable[str]) -> None:
     """Refuse input for a named result, whose tuples are its query's."""
     for name in names:
@@ -319,6 +384,11 @@ def check_given_streams(catalog: Catalog, names: Iterable[str]) -> None:
             raise _diagnose("input-stream", message, help_)
 
 
+def _count_micros(at: datetime) -> int:
+    aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
 def _diagnose(code: str, message: str, help_: str | None = None) -> DiagnosticError:
     return DiagnosticError([Diagnostic(code, message, help=help_)])
 
@@ -326,7 +396,7 @@ def _diagnose(code: str, message: str, help_: str | None = None) -> DiagnosticEr
 def _find_spans(statements: Sequence[Statement]) -> dict[tuple[str, str], Span]:
     spans: dict[tuple[str, str], Span] = {}
     for each in statements:
-        if isinstance(each, CreateStream | CreateRole | CreateUser | CreateGrant | CreateSP):
+        if isinstance(each, CreateStream | CreateRole | CreateUser | CreateGrant | CreateSP | CreatePolicy):
             span = each.name.span or each.span
             if span is not None:
                 spans[_KINDS[type(each)], each.name.text] = span

@@ -230,6 +230,8 @@ statements = st.one_of(
     st.builds(s.AlterRole, names, st.just(()) | unique_names),
     st.builds(s.Drop, st.sampled_from(s.ObjectKind), names, st.booleans()),
     st.builds(s.DropFact, names, fact_args),
+    st.builds(s.CreatePolicy, st.builds(s.Name, texts), st.builds(s.PolicyText, texts), st.booleans()),
+    st.builds(s.SetClock, st.integers(-(10**15), 10**16)),
     st.just(s.Begin()),
     st.just(s.Commit()),
 )

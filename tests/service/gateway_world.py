@@ -111,6 +111,7 @@ class World:
         self.gateway, self.url = gateway, url
         self.tokens: dict[str, str] = {}
         self.server: GatewayServer | None = None
+        self.thread: threading.Thread | None = None
 
     def token(self, user: str) -> str:
         if user not in self.tokens:
@@ -211,7 +212,7 @@ def serve(gateway: Gateway) -> Iterator[World]:
         wait_until(lambda: server.started or not thread.is_alive())
         assert server.started
         world = World(gateway, f"http://127.0.0.1:{listener.getsockname()[1]}")
-        world.server = server
+        world.server, world.thread = server, thread
         yield world
     finally:
         server.should_exit = True

@@ -16,6 +16,7 @@ from sluicegate.runtime.gate.events import Part
 from sluicegate.runtime.gate.layout import column_name
 from sluicegate.runtime.session import MEANING, STREAMING
 from sluicegate.service.gateway import Gateway
+from sluicegate.service.identity.clock import Clock
 from sluicegate.service.settings import Settings
 from sluicegate.service.store import open_store
 
@@ -53,14 +54,15 @@ class StillWorld(World):
         engine.gate.commit(tick, [Part(table, {running.number: running.version})], {})
 
 
-def open_still(settings: Settings, catalog: str = CATALOG) -> Gateway:
+def open_still(settings: Settings, catalog: str = CATALOG, clock: Clock | None = None) -> Gateway:
     def make_engine(found: Catalog) -> Engine:
-        return StillEngine(_NoSpark(), found, Path(settings.state) / "engine", push=True)  # type: ignore[arg-type]
+        folder, spark = Path(settings.state) / "engine", _NoSpark()
+        return StillEngine(spark, found, folder, push=True, manner=settings.manner)  # type: ignore[arg-type]
 
     store = open_store(settings.store)
     if store.is_empty:
         store.append(catalog, None, "first")
-    gateway = Gateway(settings, store, make_engine)
+    gateway = Gateway(settings, store, make_engine, clock)
     accounts = gateway.authenticator.accounts
     for user in set(gateway.catalog.users) - accounts.passwords.users():
         assert accounts.set_password(user, PASSWORD) is None
@@ -68,9 +70,13 @@ def open_still(settings: Settings, catalog: str = CATALOG) -> Gateway:
 
 
 @contextmanager
-def serve_still(folder: Path, catalog: str = CATALOG, **more: Any) -> Iterator[StillWorld]:
-    with serve(open_still(make_settings(folder, **more), catalog)) as world:
-        yield StillWorld(world.gateway, world.url)
+def serve_still(
+    folder: Path, catalog: str = CATALOG, clock: Clock | None = None, **more: Any
+) -> Iterator[StillWorld]:
+    with serve(open_still(make_settings(folder, **more), catalog, clock)) as world:
+        made = StillWorld(world.gateway, world.url)
+        made.server, made.thread = world.server, world.thread
+        yield made
 
 
 __all__ = ["StillEngine", "StillWorld", "open_still", "serve_still"]

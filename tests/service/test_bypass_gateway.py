@@ -115,7 +115,7 @@ def test_bypass_13_an_empty_store_and_one_that_is_away(tmp_path: Path) -> None:
 
 def test_bypass_14_a_half_read_folder_fills_no_store(tmp_path: Path) -> None:
     """Gravitino #11981: a catalog of which one file failed was served as if it were whole."""
-    from sluicegate.service.gateway import open_gateway
+    from sluicegate.service.opening import open_gateway
 
     folder = tmp_path / "catalog"
     folder.mkdir()

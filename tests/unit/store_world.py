@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sluicegate.errors import DiagnosticError
+from sluicegate.expr.text import write_string
 from sluicegate.policy.catalog import Catalog
 from sluicegate.service.store import Store
 from sluicegate.service.store.folding import apply_change, read_change
+from sluicegate.testing.stream_policies import write_stream_policy
 
 BASE = """
 CREATE ROLE doctor; CREATE ROLE nurse;
@@ -16,6 +18,16 @@ CREATE STREAM Pulse (pid INT, ward STRING, rate DOUBLE, t TIMESTAMP) TIMESTAMP B
 SET FACT limit_of('a') = 5;
 CREATE GRANT base READ (*) ON Pulse WHERE ward = self.ward AND pid < limit_of('a') TO doctor WITH GRANT OPTION;
 """
+
+POLICIES = [
+    write_string(write_stream_policy({"id": "x", "stream": "Pulse", "role": "doctor", "filter": each}))
+    for each in ("rate > 1", "ward = 'a'")
+]
+POLICY_SET = write_string(
+    '<PolicySet xmlns="urn:oasis:names:tc:xacml:3.0:core:schema:wd-17" PolicySetId="s" Version="1.0" '
+    'PolicyCombiningAlgId="urn:oasis:names:tc:xacml:3.0:policy-combining-algorithm:deny-overrides">'
+    "<Target/><PolicyIdReference>x</PolicyIdReference></PolicySet>"
+)
 
 roles = st.sampled_from(["doctor", "nurse", "clerk"])
 users = st.sampled_from(["ann", "bob", "cyd"])
@@ -54,6 +66,10 @@ statements = st.one_of(
     _fill("SET {p}FACT {a}('{b}') = {c};", p=st.sampled_from(["", "PUBLIC "]),
           a=st.sampled_from(["limit_of", "nix", "start"]), b=st.sampled_from("ax"),
           c=st.sampled_from(["1", "2", "2.5", "TIMESTAMP '2026-01-01 00:00:00'", "'text'"])),
+    _fill("CREATE {r}POLICY '{a}' AS {b};", r=replaces, a=st.just("x"), b=st.sampled_from(POLICIES)),
+    _fill("CREATE {r}POLICY 's' AS {b};", r=replaces, b=st.just(POLICY_SET)),
+    _fill("DROP POLICY '{a}';", a=st.sampled_from("xs")),
+    _fill("SET CLOCK TIMESTAMP '2026-01-0{a}';", a=st.sampled_from("12")),
     _fill("DROP FACT {a}('{b}');", a=st.sampled_from(["limit_of", "nix", "start"]), b=st.sampled_from("ax")),
     _fill("CREATE SP {a} INTO STREAM Pulse LET DDP = *, SRP = {b};", a=st.sampled_from(["p1", "p2"]),
           b=st.sampled_from(["frbac:doctor", "frbac:nurse"])),

@@ -37,7 +37,7 @@ def test_authorize_and_translate(gate: sluicegate.Gate) -> None:
     assert allowed.decision is Decision.PARTIAL
     assert allowed.plan is not None
     assert "'X'" in allowed.translate("duckdb")
-    with pytest.raises(sluicegate.DiagnosticError, match="known targets are `duckdb`"):
+    with pytest.raises(sluicegate.DiagnosticError, match="known targets are `ccl`, `duckdb`"):
         allowed.translate("oracle")
 
 

@@ -64,7 +64,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         (["check", ""], "the catalog `` does not exist"),
         (["check", "a\0b"], "does not exist"),
         (["check", __file__], "is not a folder"),
-        (["translate", SOLDIERS, "--as", "paul", QUERY, "--to", "ccl"], "known targets: duckdb"),
+        (["translate", SOLDIERS, "--as", "paul", QUERY, "--to", "esper"], "known targets: ccl, duckdb"),
         (["translate", SOLDIERS, "--as", "paul", QUERY], "--to"),
         (["bench", "nonsense"], "unknown benchmark `nonsense`"),
         (["test", SOLDIERS, "--engine", "abacus"], "invalid choice: 'abacus'"),

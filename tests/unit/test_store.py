@@ -22,7 +22,7 @@ from sluicegate.service.store.difference import find_difference, is_same
 from sluicegate.service.store.folding import apply_change
 from sluicegate.service.store.migrations import MIGRATIONS_IN_ORDER, Migration, migrate
 from sluicegate.service.store.sqlite import SqliteDatabase
-from unit.store_world import BASE, append_all, changes
+from unit.store_world import BASE, POLICIES, append_all, changes
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -82,7 +82,7 @@ def test_an_exported_folder_differs_in_nothing(
             assert is_same(other.load(), store.load())
 
 
-@pytest.mark.parametrize("name", ["soldiers", "ships", "hospital", "wearables", "weather"])
+@pytest.mark.parametrize("name", ["soldiers", "ships", "hospital", "wearables", "weather", "weather_xacml"])
 def test_examples_fill_plan_and_export(store: Store, tmp_path: Path, name: str) -> None:
     assert store.is_empty
     entry = store.fill(EXAMPLES / name)
@@ -188,6 +188,20 @@ def test_several_statements_are_one_version_and_rollback_is_a_new_one(store: Sto
     with pytest.raises(DiagnosticError) as error:
         store.load(9)
     assert codes(error) == ["store-version"]
+
+
+def test_a_rollback_brings_policies_back_and_leaves_the_clock(store: Store, tmp_path: Path) -> None:
+    store.append(BASE, None, "start")
+    store.append(f"CREATE POLICY 'x' AS {POLICIES[0]}; SET CLOCK TIMESTAMP '2026-01-01';", None, "policy")
+    store.append(f"CREATE OR REPLACE POLICY 'x' AS {POLICIES[1]};", None, "other")
+    store.append("DROP POLICY 'x'; SET CLOCK TIMESTAMP '2026-01-02';", None, "gone")
+    later = store.load().judged_at
+    store.rollback(2, None, "undo")
+    assert store.load().policies == store.load(2).policies
+    assert len(store.load().policies) == 1
+    assert store.load().judged_at == later
+    store.export(tmp_path / "out")
+    assert is_same(load_catalog(tmp_path / "out"), store.load())
 
 
 def test_a_rollback_is_bound_by_its_author_s_rights(store: Store) -> None:

@@ -1,8 +1,8 @@
 """`python -m sluicegate.bench.asker`: a caller in a process of its own, so that it takes no turns with the gateway it times.
 
-Each line of its input is a request, {"method", "url", "path", "token", "body"}; each line of its output says what came of
-it: seconds from the first byte sent to the last one read, status (0 where there was no answer), the request's id, the
-answer.
+Each line of its input is a request, {"method", "url", "path", "token", "body", "kind"}, whose body is JSON unless its kind
+is another; each line of its output says what came of it: seconds from the first byte sent to the last one read, status (0
+where there was no answer), the request's id at the gateway, the answer, and whether a proxy knew it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from sluicegate.errors import SluicegateError
 
 _TIMEOUT = 120.0
+_JSON = "application/json"
 
 
 class NotAnsweredError(SluicegateError):
@@ -35,6 +36,7 @@ class Answer:
     status: int
     request: str
     content: Any
+    cache: str = ""
 
 
 class Asker:
@@ -43,8 +45,10 @@ class Asker:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def ask(self, url: str, method: str, path: str, token: str, body: object = None) -> Answer:
-        told = {"url": url, "method": method, "path": path, "token": token, "body": body}
+    def ask(
+        self, url: str, method: str, path: str, token: str, body: object = None, kind: str = _JSON
+    ) -> Answer:
+        told = {"url": url, "method": method, "path": path, "token": token, "body": body, "kind": kind}
         _pipe(self._process.stdin).write(json.dumps(told) + "\n")
         _pipe(self._process.stdin).flush()
         line = _pipe(self._process.stdout).readline()
@@ -86,7 +90,7 @@ def main() -> int:
         try:
             found = _ask(connections[told["url"]], told)
         except (OSError, HTTPException) as error:
-            found = {"seconds": 0.0, "status": 0, "request": "", "content": str(error)}
+            found = {"seconds": 0.0, "status": 0, "request": "", "content": str(error), "cache": ""}
         sys.stdout.write(json.dumps(found) + "\n")
         sys.stdout.flush()
     for each in connections.values():
@@ -95,8 +99,10 @@ def main() -> int:
 
 
 def _ask(connection: HTTPConnection, told: Mapping[str, Any]) -> dict[str, object]:
-    body = None if told["body"] is None else json.dumps(told["body"])
-    headers = {"authorization": f"Bearer {told['token']}", "content-type": "application/json"}
+    body = told["body"]
+    if body is not None and told["kind"] == _JSON:
+        body = json.dumps(body)
+    headers = {"authorization": f"Bearer {told['token']}", "content-type": told["kind"]}
     start = perf_counter()
     connection.request(told["method"], told["path"], body, headers)
     answer = connection.getresponse()
@@ -105,7 +111,8 @@ def _ask(connection: HTTPConnection, told: Mapping[str, Any]) -> dict[str, objec
     return {
         "seconds": seconds,
         "status": answer.status,
-        "request": answer.getheader("x-request-id", ""),
+        "request": answer.getheader("x-sluicegate-request") or answer.getheader("x-request-id", ""),
+        "cache": answer.getheader("x-sluicegate-cache", ""),
         "content": json.loads(content) if content else None,
     }
 

@@ -176,7 +176,7 @@ class Mix:
         roles = [f"CREATE ROLE r{at};" for at in range(len(self.policies))]
         users = [f"CREATE USER {each.user} ROLES (r{each.policy});" for each in self.requests]
         grants = [each.write_grant(f"g{at}", f"r{at}") for at, each in enumerate(self.policies)]
-        return "\n".join([*map(_write_stream, FEEDS), *roles, *users, *grants])
+        return "\n".join([*map(write_stream, FEEDS), *roles, *users, *grants])
 
 
 def make_mix(requests: int, policies: int, seed: int) -> Mix:
@@ -227,7 +227,7 @@ def _make_graph(kind: str, rng: Random) -> Graph:
     return Graph(kind, feed, chosen, shown, functions, rng.choice(_TIMES))
 
 
-def _write_stream(feed: Feed) -> str:
+def write_stream(feed: Feed) -> str:
     columns = ", ".join(f"{name} {of}" for name, of in feed.attributes.items())
     return f"CREATE STREAM {feed.name} ({columns}) TIMESTAMP BY {feed.time} WATERMARK '1 second';"
 

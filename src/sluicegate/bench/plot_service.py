@@ -31,9 +31,9 @@ def _draw_overall(samples: Samples, out: Path) -> list[Path]:
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     panels = (("unique", "(a) unique requests"), ("zipf", "(b) requests by Zipf's law"))
     for ax, (name, below) in zip(figure.subplots(1, 2), panels, strict=True):
-        _draw_parts(ax, samples[name])
+        draw_parts(ax, samples[name])
         ax.set_xlabel(f"response time, ms\n{below}")
-    return _save(figure, "fig6", out)
+    return save_figure(figure, "fig6", out)
 
 
 def _draw_details(samples: Samples, out: Path) -> list[Path]:
@@ -45,12 +45,12 @@ def _draw_details(samples: Samples, out: Path) -> list[Path]:
         count = max(map(len, samples[name].values()))
         _draw_sequence(axes[0][at], samples[name])
         axes[0][at].set_xlabel(f"request\n{label} {count:,} requests")
-        _draw_parts(axes[1][at], samples[name])
+        draw_parts(axes[1][at], samples[name])
         axes[1][at].set_xlabel("time, ms")
-    return _save(figure, "fig7", out)
+    return save_figure(figure, "fig7", out)
 
 
-def _draw_parts(ax: Axes, series: Mapping[str, Sequence[float]]) -> None:
+def draw_parts(ax: Axes, series: Mapping[str, Sequence[float]]) -> None:
     """What part of the requests took no longer."""
     from matplotlib.ticker import NullFormatter
 
@@ -79,7 +79,8 @@ def _draw_sequence(ax: Axes, series: Mapping[str, Sequence[float]]) -> None:
     ax.legend(fontsize="small", markerscale=4)
 
 
-def _save(figure: Figure, name: str, out: Path) -> list[Path]:
+def save_figure(figure: Figure, name: str, out: Path) -> list[Path]:
+    """In each format, under a name in the folder."""
     paths = [out / f"{name}.{each}" for each in FORMATS]
     for path in paths:
         # a date would make every run's picture another file

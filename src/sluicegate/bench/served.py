@@ -44,7 +44,7 @@ class Served:
     def __init__(
         self, gateway: Gateway, url: str, asker: Asker, times: Mapping[str, Mapping[str, float]]
     ) -> None:
-        self._gateway, self._url, self._asker, self._times = gateway, url, asker, times
+        self._gateway, self.url, self._asker, self._times = gateway, url, asker, times
         self._tokens: dict[str, str] = {}
         self._pushed = 0
 
@@ -55,26 +55,39 @@ class Served:
     def admit(self, users: Iterable[str]) -> None:
         """Give everybody a token and use it once: what a first use costs is no part of a registration."""
         from sluicegate.service.identity.bearers import BearerKind
-        from sluicegate.service.identity.scopes import READ
+        from sluicegate.service.identity.scopes import ADMIN, READ
 
         bearers = self._gateway.authenticator.accounts.bearers
         for user in users:
-            self._tokens[user] = bearers.issue(BearerKind.TOKEN, user, (READ,), _DAY, made_by=user).text
+            self._tokens[user] = bearers.issue(BearerKind.TOKEN, user, (READ, ADMIN), _DAY, made_by=user).text
             self._gateway.authenticator.authenticate(f"Bearer {self._tokens[user]}", "")
 
     def register(self, asked: Asked, suffix: str = "") -> Taken:
         body = {"query": asked.query + suffix}
-        answer = self._ask("POST", "/v1/queries", asked.user, body)
-        times = self._times.get(answer.request)
+        return self._take(self._ask("POST", "/v1/queries", asked.user, body))
+
+    def register_text(self, user: str, text: str, kind: str, through: str | None = None) -> Taken:
+        """By a text of some kind, straight or through a proxy, which may know its answer without a registration."""
+        token = self._tokens[user]
+        answer = self._asker.ask(through or self.url, "POST", "/v1/queries", token, text, kind)
+        return self._take(answer)
+
+    def _take(self, answer: Answer) -> Taken:
+        times = {} if answer.cache == "hit" else self._times.get(answer.request)
         if times is None:
             raise NotAnsweredError("the gateway does not know of the request")
         return Taken(answer.content["handle"], answer.seconds, times)
+
+    def put_policy(self, user: str, text: str) -> float:
+        """Seconds until a policy is in force."""
+        token, kind = self._tokens[user], "application/xacml+xml"
+        return self._asker.ask(self.url, "PUT", "/v1/policies", token, text, kind).seconds
 
     def drop(self, asked: Asked, handle: str) -> None:
         self._ask("DELETE", f"/v1/queries/{handle}", asked.user)
 
     def _ask(self, method: str, path: str, user: str, body: object = None) -> Answer:
-        return self._asker.ask(self._url, method, path, self._tokens[user], body)
+        return self._asker.ask(self.url, method, path, self._tokens[user], body)
 
     def forget_graphs(self) -> None:
         """So that the next registration finds nothing that was authorized before."""

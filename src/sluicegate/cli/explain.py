@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 from sluicegate.api import Gate
 from sluicegate.cli.console import Console
 from sluicegate.cli.explain_text import tell
-from sluicegate.cli.inputs import UsageError, add_json, add_request, open_gate, read_query_text
+from sluicegate.cli.inputs import (
+    UsageError,
+    add_json,
+    add_manner,
+    add_moment,
+    add_request,
+    open_gate,
+    read_moment,
+    read_query_text,
+)
 from sluicegate.cli.run import check_streams, read_inputs
 from sluicegate.graph.operators import Shield, walk
 from sluicegate.rewrite.explain import Explanation
@@ -33,6 +42,8 @@ SHOWN_GRAPHS = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_request(parser)
+    add_manner(parser)
+    add_moment(parser)
     add_json(parser)
     told = f"how many authorized graphs to list ({SHOWN_GRAPHS}, as JSON {DEFAULT_LIMIT})"
     parser.add_argument("--graphs", type=int, metavar="N", help=told)
@@ -51,11 +62,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
     paths = read_inputs(args.inputs)
     gate = open_gate(args.catalog)
     check_streams(gate, paths)
-    found = gate.explain(args.user, query, limit)
+    found = gate.explain(
+        args.user, query, limit, merge=args.merge, on_partial=args.on_partial, at=read_moment(args.at)
+    )
     hidden = _count_hidden(gate, found, paths) if paths else []
     if args.json:
         more = {"policies": [each.to_json() for each in hidden]} if paths else {}
-        console.write_json(explanation_json(found) | more)
+        console.write_json(explanation_json(found, policies=bool(found.decided)) | more)
     else:
         console.write("\n\n".join([tell(console, found, query.text), *map(_tell_hidden, hidden)]))
     return 1 if found.decision is Decision.DENY else 0

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from sluicegate.cli.console import Console
 from sluicegate.cli.tables import write_value
+from sluicegate.expr.text import to_text
 from sluicegate.graph.operators import Node
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.pretty import MARK, draw
+from sluicegate.language.xacml.decisions import Decided
 from sluicegate.policy.governed import is_provider
 from sluicegate.rewrite.explain import Explanation, GrantReport
 from sluicegate.rewrite.explain_json import present_witness, released_plan
 from sluicegate.rewrite.graphs import AuthorizedGraph
+from sluicegate.rewrite.merge_filters import list_merged
 from sluicegate.rewrite.notices import Decision, Notice
 from sluicegate.rewrite.shield_states import find_shields
 
@@ -30,6 +33,7 @@ def tell(console: Console, found: Explanation, query: str) -> str:
         _title(console, f"`{found.user}` asks", indent(query.strip())),
         tell_decision(console, found),
         _title(console, "Grants", _tell_grants(console, found.grants)),
+        _title(console, "XACML policies", _tell_decided(found)),
         _title(console, "Notices", _tell_notices(console, found)),
         _title(console, "The query as asked", indent(draw_graph(console, found.draft.root))),
         _title(
@@ -37,6 +41,7 @@ def tell(console: Console, found: Explanation, query: str) -> str:
             f"The query as authorized ({MARK} put there by a grant)",
             indent(draw_authorized(console, found)),
         ),
+        _title(console, "Conditions of grants and query, merged", _tell_merged(found)),
         _tell_graphs(console, found),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -54,6 +59,13 @@ def draw_authorized(console: Console, found: Explanation) -> str:
     if plan is None:
         return console.style("none", "dim")
     return "\n".join([draw_graph(console, plan.root), *_tell_shields(found, plan)])
+
+
+def _tell_merged(found: Explanation) -> str:
+    """Where one of them follows from the others; elsewhere the graph says it."""
+    plan = released_plan(found)
+    merged = [] if plan is None else [each for each in list_merged(plan) if each.shorter]
+    return "\n".join(f"  {each.alias}: {to_text(each.condition)}" for each in merged)
 
 
 def _tell_shields(found: Explanation, plan: AuthorizedPlan) -> Iterator[str]:
@@ -96,6 +108,20 @@ def _tell_grant(console: Console, report: GrantReport, width: int) -> str:
     if report.used:
         return f"  {console.style('✓ ' + name, 'green')}  {report.reason}"
     return f"  {console.style('✗ ' + name, 'dim')}  not used: {report.reason}"
+
+
+def _tell_decided(found: Explanation) -> str:
+    return "\n".join(line for each in found.decided for line in _tell_stream(each))
+
+
+def _tell_stream(decided: Decided) -> Iterator[str]:
+    by = f", by {', '.join(f'`{each}`' for each in decided.policies)}" if decided.policies else ""
+    yield f"  `{decided.stream}`: {decided.decision.standard}{by}"
+    if not decided.permitted:
+        yield f"    not given: {decided.reason}"
+    for each in decided.obligations:
+        values = ", ".join(one.value.text.strip() for one in each.assignments)
+        yield f"    {each.notice_id}: {values}"
 
 
 def _tell_notices(console: Console, found: Explanation) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import sluicegate
 from sluicegate.api import Gate
 from sluicegate.language.files import read_bounded
 from sluicegate.language.lexing import MAX_QUERY_SIZE
+from sluicegate.rewrite.manner import Merge, OnPartial
 from sluicegate.source import SourceText
 
 
@@ -30,6 +32,32 @@ def add_request(parser: argparse.ArgumentParser) -> None:
     add_catalog(parser)
     parser.add_argument("--as", dest="user", metavar="USER", type=recover, required=True, help="who asks")
     parser.add_argument("query", metavar="QUERY", help="a file, or text if it contains a space")
+
+
+def add_manner(parser: argparse.ArgumentParser) -> None:
+    """How policy and query are put together, where there is a choice."""
+    merged = "`paper`: refuse windows finer than a grant allows, as eXACML+ does, instead of widening them"
+    parser.add_argument("--merge", choices=[each.value for each in Merge], default="widen", help=merged)
+    partial = "`refuse`: nothing, where only a part of what is asked for may be given"
+    parser.add_argument(
+        "--on-partial", choices=[each.value for each in OnPartial], default="give", help=partial
+    )
+
+
+def add_moment(parser: argparse.ArgumentParser) -> None:
+    told = "the clock for XACML policies that read it, such as 2026-03-01T09:00:00Z; else now"
+    parser.add_argument("--at", metavar="TIMESTAMP", help=told)
+
+
+def read_moment(given: str | None) -> datetime | None:
+    """What `--at` says; without a time zone it is in UTC."""
+    if given is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(given.strip())
+    except ValueError:
+        raise UsageError(f"`{given}` is not a time such as 2026-03-01T09:00:00Z") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def recover(given: str) -> str:

@@ -23,7 +23,9 @@ from sluicegate.cli import (
     grant,
     history,
     login,
+    network,
     plan,
+    proxy,
     punctuate,
     query,
     restore,
@@ -36,6 +38,7 @@ from sluicegate.cli import (
     test,
     translate,
     who,
+    xacml,
 )
 from sluicegate.cli.console import Console, open_console
 from sluicegate.cli.inputs import UsageError
@@ -43,10 +46,10 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.testing.corpus import CorpusError
 
 VERBS = (
-    *(check, explain, who, translate, run, test),
+    *(check, explain, who, translate, run, network, test),
     *(plan, apply, export, history, rollback, audit, backup, restore),
-    *(serve, login, query, tail, grant, revoke, punctuate, sharing),
-    *(bench, demo),
+    *(serve, proxy, login, query, tail, grant, revoke, punctuate, sharing),
+    *(xacml, bench, demo),
 )
 
 DONE, REFUSED, USAGE, FAULT = 0, 1, 2, 3

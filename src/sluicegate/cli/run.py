@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING
 
 from sluicegate.api import Authorized, Gate, check_given_streams
 from sluicegate.cli.console import Console
-from sluicegate.cli.inputs import UsageError, add_json, add_request, open_gate, read_query_text, recover
+from sluicegate.cli.inputs import (
+    UsageError,
+    add_json,
+    add_manner,
+    add_moment,
+    add_request,
+    open_gate,
+    read_moment,
+    read_query_text,
+    recover,
+)
 from sluicegate.cli.run_live import follow_live
 from sluicegate.cli.tables import draw_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
@@ -34,6 +44,8 @@ _NEEDED = ("pyspark", "pyarrow")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_request(parser)
+    add_manner(parser)
+    add_moment(parser)
     told = "replay a `.jsonl` or `.parquet` file as the stream; at its end every open window is released"
     parser.add_argument(
         "--input", dest="inputs", metavar="STREAM=FILE", action="append", default=[], help=told
@@ -48,7 +60,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
     paths = read_inputs(args.inputs)
     gate = open_gate(args.catalog)
     query = read_query_text(args.query)
-    allowed = gate.authorize(args.user, query)
+    allowed = gate.authorize(
+        args.user, query, merge=args.merge, on_partial=args.on_partial, at=read_moment(args.at)
+    )
     if paths and args.state is not None:
         raise UsageError("--state is for live sources, not for files")
     if paths:
@@ -61,6 +75,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UsageError(f"`run` needs the package {missing[0]}: pip install 'sluicegate[spark]'")
+    if not paths and args.at is not None:
+        raise UsageError("--at is for files, not for live sources")
     if not paths:
         text = query if isinstance(query, str) else query.text
         return follow_live(gate, allowed, text, args.state, console, args.json)

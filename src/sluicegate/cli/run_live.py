@@ -16,6 +16,7 @@ from sluicegate.cli.tables import draw_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.graph.present import present_rows
+from sluicegate.language.xacml.clock import is_overdue
 
 if TYPE_CHECKING:
     from sluicegate.runtime.engine import Engine
@@ -36,7 +37,7 @@ def follow_live(
         folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluicegate-run-")))
         spark = make_session(log_level="OFF")
         stack.callback(spark.stop)
-        engine = Engine(spark, gate.catalog, folder)
+        engine = Engine(spark, allowed.catalog, folder, manner=allowed.manner)
         stack.callback(engine.stop)
         handle = _find_handle(engine, allowed.user, query)
         engine.start()
@@ -69,6 +70,7 @@ class _Follower:
         cursor = gate.acked(self._handle)
         while True:
             # asked first: what was due then has been committed when the read after it finds nothing
+            self._follow_clock()
             ended = self._engine.ended
             cursor = gate.deliver(self._handle, cursor, self._take, wait=0.0 if ended else _WAIT)
             gate.ack(self._handle, cursor)
@@ -79,6 +81,13 @@ class _Follower:
                 return self._fail("Spark could not run the query; nothing was let through")
             if ended and not self._taken:
                 return 0
+
+    def _follow_clock(self) -> None:
+        """Policies that read the clock are asked again when it is time."""
+        catalog, now = self._engine.catalog, time.time_ns() // 1000
+        running = self._engine.find(self._handle)
+        if running is not None and is_overdue(catalog, running.user, running.allowed.asked, now):
+            self._engine.apply(catalog.judge_at(now))
 
     def _take(self, events: list[Event]) -> None:
         from sluicegate.runtime.gate.events import Gap, Rows, Withdrawn

@@ -72,7 +72,7 @@ def _tell(console: Console, url: str) -> None:
 def open_served(settings: Settings, folder: Path, stack: ExitStack) -> tuple[Gateway, tuple[str, ...]]:
     """A gateway over Spark; the stack stops Spark. Statements by which the folder differs from the store."""
     try:
-        from sluicegate.service.gateway import open_gateway
+        from sluicegate.service.opening import open_gateway
     except ImportError as error:
         raise UsageError(
             "this needs the gateway's libraries: pip install 'sluicegate[service,spark]'"
@@ -92,7 +92,13 @@ def open_served(settings: Settings, folder: Path, stack: ExitStack) -> tuple[Gat
 
     def make_engine(catalog: Catalog) -> Engine:
         return Engine(
-            spark, catalog, state / "engine", keep=keep, push=True, result_bytes=settings.keep_result_bytes
+            spark,
+            catalog,
+            state / "engine",
+            keep=keep,
+            push=True,
+            result_bytes=settings.keep_result_bytes,
+            manner=settings.manner,
         )
 
     return open_gateway(settings, make_engine, folder)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sluicegate.api import Gate
 from sluicegate.cli.console import Console
-from sluicegate.cli.inputs import UsageError, add_json, open_gate, recover
+from sluicegate.cli.inputs import UsageError, add_json, add_moment, open_gate, read_moment, recover
 from sluicegate.cli.remote import add_gateway, open_gateway
 from sluicegate.cli.tables import draw_table
 from sluicegate.rewrite.who import EVERYONE, Entry
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     told = "a stream, or one attribute of it"
     parser.add_argument("what", metavar="STREAM[.ATTRIBUTE]", type=recover, help=told)
+    add_moment(parser)
     add_gateway(parser)
     add_json(parser)
 
@@ -34,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     if args.catalog is not None and args.url is not None:
         raise UsageError("a catalog and --url are two ways to ask; say one")
+    if args.catalog is None and args.at is not None:
+        raise UsageError("a gateway has its own clock: --at goes with a catalog")
     found = _ask_gateway(args) if args.catalog is None else _ask_catalog(args)
     if args.json:
         console.write_json(found)
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 def _ask_catalog(args: argparse.Namespace) -> dict[str, Any]:
     gate = open_gate(args.catalog)
     stream, attribute = _split(gate, args.what)
-    entries = [each.to_json() for each in gate.who(stream, attribute)]
+    entries = [each.to_json() for each in gate.who(stream, attribute, at=read_moment(args.at))]
     return {"stream": stream, "attribute": attribute, "entries": entries}
 
 

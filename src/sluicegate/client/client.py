@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from sluicegate.client.frames import ARROW, is_arrow, write_arrow, write_value
 from sluicegate.client.handle import Handle
+from sluicegate.client.policies import XACML_JSON, XACML_XML, Policies
 from sluicegate.client.tokens import Tokens
 from sluicegate.client.transport import Transport, as_list, malformed
 
@@ -54,6 +55,7 @@ class Client:
     ) -> None:
         self._transport = Transport(url, token, allow_http=allow_http, verify=verify, transport=transport)
         self.tokens = Tokens(self._transport)
+        self.policies = Policies(self._transport)
 
     def __repr__(self) -> str:
         return f"Client({str(self._transport.url)!r})"
@@ -101,6 +103,24 @@ class Client:
     def query(self, text: str) -> Handle:
         """Let a query run; the same one gives the same handle."""
         return Handle(self._transport, self._get_table("POST", "/v1/queries", body={"query": text}))
+
+    def query_xacml(self, request: str) -> Handle:
+        """Let the query run that an XACML request carries, in XML or JSON; its subject is whoever is signed in."""
+        answer = self._transport.call(
+            "POST", "/v1/queries", content=request.encode(), kind=_find_xacml(request)
+        )
+        if not isinstance(answer, dict):
+            raise malformed("the answer is not of the form that this client knows")
+        return Handle(self._transport, answer)
+
+    def decide(self, request: str) -> str:
+        """The gateway's XACML response to a request, in the form of the request: XML or JSON."""
+        kind = _find_xacml(request)
+        headers = {"Accept": kind, "Content-Type": kind}
+        content = request.encode()
+        with self._transport.stream("POST", "/v1/xacml/decide", headers, content=content) as response:
+            response.read()
+            return str(response.text)
 
     def handle(self, name: str) -> Handle:
         """A query that runs already."""
@@ -210,6 +230,10 @@ class Client:
     def _get_list(self, path: str, key: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         found = self._get_table("GET", path, params=params).get(key)
         return [each for each in as_list(found) if isinstance(each, dict)]
+
+
+def _find_xacml(request: str) -> str:
+    return XACML_JSON if request.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") else XACML_XML
 
 
 def _read_line(line: str) -> dict[str, Any]:

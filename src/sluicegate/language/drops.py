@@ -15,6 +15,7 @@ from sluicegate.policy.elements import matches
 from sluicegate.policy.model import Grant
 from sluicegate.policy.punctuation import Anything
 from sluicegate.policy.verdict import ROLE_MODEL, USER_MODELS
+from sluicegate.policy.xacml.policies import Policies
 from sluicegate.source import SourceText
 
 
@@ -27,6 +28,7 @@ class Removal:
     users: set[str] = field(default_factory=set)
     grants: set[str] = field(default_factory=set)
     punctuations: set[str] = field(default_factory=set)
+    policies: set[str] = field(default_factory=set)
     uses: list[str] = field(default_factory=list)
     granted: list[str] = field(default_factory=list)
 
@@ -54,6 +56,8 @@ def plan_removal(catalog: Catalog, statement: Drop) -> Removal:
         case ObjectKind.SP:
             find("punctuation", name, catalog.punctuations)
             removal.punctuations.add(name.text)
+        case ObjectKind.POLICY:
+            find("policy", name, catalog.policies)
         case ObjectKind.ROLE:
             find("role", name, catalog.roles)
             _refuse_denied(catalog, name, frozenset({ROLE_MODEL}))
@@ -94,7 +98,12 @@ def remove(catalog: Catalog, removal: Removal) -> Catalog:
     }
     grants = {name: grant for name, grant in catalog.grants.items() if name not in removal.grants}
     kept = {name: each for name, each in catalog.punctuations.items() if name not in removal.punctuations}
-    return Catalog(catalog.version, streams, roles, users, catalog.facts, grants, kept)
+    policies = catalog.policies
+    if removal.policies:
+        kept_policies = {name: each for name, each in policies.items() if name not in removal.policies}
+        policies = Policies(kept_policies, policies)
+    facts, judged_at = catalog.facts, catalog.judged_at
+    return Catalog(catalog.version, streams, roles, users, facts, grants, kept, policies, judged_at)
 
 
 def _refuse_denied(catalog: Catalog, name: Name, models: frozenset[str]) -> None:

@@ -62,6 +62,15 @@ def find_inside(folder: Path, source: FromFile) -> Path:
 def read_bounded(path: Path, source: FromFile | None, limit: int) -> str:
     """The text of a file, never more than the limit of it in memory."""
     shown, span = (source.path, source.span) if source else (path.name, None)
+    data = read_bytes(path, source, limit)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        fail("file-not-text", f"`{shown[:80]}` is not UTF-8 text (byte {error.start:,})", span)
+
+
+def read_bytes(path: Path, source: FromFile | None, limit: int) -> bytes:
+    shown, span = (source.path, source.span) if source else (path.name, None)
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
@@ -69,10 +78,7 @@ def read_bounded(path: Path, source: FromFile | None, limit: int) -> str:
         fail("file-unreadable", f"`{shown[:80]}` cannot be read: {error.strerror or 'no access'}", span)
     if len(data) > limit:
         fail("file-too-large", f"`{shown[:80]}` has more than {limit:,} bytes", span)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        fail("file-not-text", f"`{shown[:80]}` is not UTF-8 text (byte {error.start:,})", span)
+    return data
 
 
 def _read_set(lines: Iterable[str], source: FromFile) -> Literal:

@@ -17,6 +17,7 @@ from sluicegate.language.fold_grants import (
     resolve_predicate,
     uses_fact,
 )
+from sluicegate.language.fold_policies import PolicyFolder
 from sluicegate.language.fold_state import State, check_name, check_new, fail, find, unify_fact_types
 from sluicegate.language.fold_streams import alter_stream, create_stream
 from sluicegate.language.fold_users import alter_role, alter_user, create_role, create_user
@@ -31,6 +32,7 @@ from sluicegate.language.statements import (
     Begin,
     Commit,
     CreateGrant,
+    CreatePolicy,
     CreateRole,
     CreateSP,
     CreateStream,
@@ -43,6 +45,7 @@ from sluicegate.language.statements import (
     InsertSP,
     Name,
     ObjectKind,
+    SetClock,
     SetFact,
     Statement,
 )
@@ -62,6 +65,7 @@ _RANKS: dict[type[Statement], int] = {
     SetFact: 4,
     CreateSP: 5,
     CreateGrant: 6,
+    CreatePolicy: 6,
 }
 
 
@@ -155,7 +159,7 @@ def _rank(statement: Statement) -> int:
             return 3
         case AlterUser(action=FollowClause()):
             return 3
-        case CreateGrant(replace=True):
+        case CreateGrant(replace=True) | CreatePolicy(replace=True):
             return 7
         case _:
             return _RANKS.get(type(statement), 8)
@@ -184,6 +188,7 @@ class _Folder:
 
     def __init__(self, catalog: Catalog, author: str | None) -> None:
         self.state = State(catalog, author)
+        self.policies = PolicyFolder(self.state)
         self.findings: list[Diagnostic] = []
         self.failed: set[str] = set()
         self.retyped: dict[str, Span | None] = {}
@@ -238,6 +243,10 @@ class _Folder:
                 self._change_fact(statement)
             case CreateSP():
                 self._create_punctuation(statement)
+            case CreatePolicy():
+                self.policies.create(statement)
+            case SetClock(moment):
+                self.state.judged_at = moment
             case Drop():
                 self._drop(statement)
             case InsertSP():
@@ -315,6 +324,8 @@ class _Folder:
             message = f"the {statement.kind.value.lower()} `{statement.name.text}` is used: {shown}"
             fail("in-use", message, statement.name.span, "CASCADE drops these too")
         getattr(removal, _REMOVED[statement.kind]).add(statement.name.text)
+        if statement.kind is ObjectKind.POLICY:
+            self.policies.forget(self.state.policies[statement.name.text])
         self.state.take(remove(catalog, removal))
         self.unsettled = True
 
@@ -327,6 +338,11 @@ class _Folder:
         self.retyped.clear()
         if self.unsettled:
             self._close_orphans()
+        try:
+            self.policies.check()
+        except DiagnosticError as error:
+            self.findings += error.diagnostics
+            return
         self.state.version += 1
         self.changed = self.unsettled = False
 
@@ -363,6 +379,7 @@ _REMOVED = {
     ObjectKind.ROLE: "roles",
     ObjectKind.USER: "users",
     ObjectKind.STREAM: "streams",
+    ObjectKind.POLICY: "policies",
 }
 
 

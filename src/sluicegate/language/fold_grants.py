@@ -37,7 +37,7 @@ from sluicegate.language.statements import (
     ReadRight,
 )
 from sluicegate.policy.model import AggRight, During, Grant, Privilege, Stream, StreamRef, Subject
-from sluicegate.source import SourceText
+from sluicegate.source import SourceText, Span
 
 
 def resolve_grant(state: State, statement: CreateGrant) -> Grant:
@@ -90,7 +90,7 @@ def _resolve_open(
         statement.min_group or 0,
         statement.grant_option,
     )
-    _check_enforceable(statement, grant, [stream for _, stream in uses])
+    check_enforceable(grant, [stream for _, stream in uses], statement.name.span)
     return grant
 
 
@@ -173,7 +173,7 @@ def _resolve_rights(scope: Scope, right: AggregateRight) -> tuple[AggRight, ...]
         else:
             (column,) = resolve_attributes(scope, [each.attribute])
             made = AggRight(each.function, column)
-            _check_function(made, each.attribute)
+            check_function(made, str(each.attribute), each.attribute.name.span)
         if made in found:
             span = each.attribute.name.span if each.attribute else None
             fail("name-twice", f"{each.function.value} of `{each.attribute or '*'}` is given twice", span)
@@ -181,15 +181,16 @@ def _resolve_rights(scope: Scope, right: AggregateRight) -> tuple[AggRight, ...]
     return tuple(found)
 
 
-def _check_function(right: AggRight, name: AttributeName) -> None:
+def check_function(right: AggRight, name: str, span: Span | None = None) -> None:
+    """Whether the function is defined for the attribute, and one that can be granted."""
     of = right.attribute.of if right.attribute else None
     numeric_only = right.function in (AggFunction.AVG, AggFunction.SUM)
     ordered_only = right.function in (AggFunction.MIN, AggFunction.MAX)
     if (numeric_only and of not in NUMERIC) or (ordered_only and of == BOOLEAN):
         message = f"{right.function.value} is not defined for `{name}`, which is {of}"
-        fail("type-mismatch", message, name.name.span)
+        fail("type-mismatch", message, span)
     if right.function in INTERNAL_FUNCTIONS:
-        fail("unknown-function", f"{right.function.value} cannot be granted", name.name.span)
+        fail("unknown-function", f"{right.function.value} cannot be granted", span)
 
 
 def read_text(text: ExpressionText, scope: Scope) -> Expr:
@@ -237,9 +238,8 @@ def _resolve_bound(scope: Scope, text: ExpressionText) -> Expr:
     return bound
 
 
-def _check_enforceable(statement: CreateGrant, grant: Grant, streams: list[Stream]) -> None:
+def check_enforceable(grant: Grant, streams: list[Stream], span: Span | None = None) -> None:
     """What would be accepted and then not enforced, or never be of use, is refused."""
-    span = statement.name.span
     tables = all(stream.event_time is None for stream in streams)
     least = grant.least
     if grant.min_group < 0:

@@ -13,9 +13,10 @@ from sluicegate.language.expressions import RESERVED
 from sluicegate.language.resolve_expression import AGGREGATES
 from sluicegate.language.scope import suggest
 from sluicegate.language.statements import Name
-from sluicegate.policy.catalog import Catalog, FactKey
+from sluicegate.policy.catalog import DECIDED, Catalog, FactKey
 from sluicegate.policy.model import Fact, Grant, Role, Stream, User
 from sluicegate.policy.punctuation import ServerPunctuation
+from sluicegate.policy.xacml.policies import Policies, StoredPolicy
 from sluicegate.source import Span
 
 _T = TypeVar("_T")
@@ -37,9 +38,14 @@ class State:
         self.facts: dict[FactKey, Fact] = dict(catalog.facts)
         self.grants: dict[str, Grant] = dict(catalog.grants)
         self.punctuations: dict[str, ServerPunctuation] = dict(catalog.punctuations)
+        self.policies: dict[str, StoredPolicy] = dict(catalog.policies)
+        self.judged_at = catalog.judged_at
         self.fact_types: dict[str, Type] = dict(catalog.fact_types)
+        self._known = catalog.policies
 
     def snapshot(self) -> Catalog:
+        if not self._known.holds(self.policies):
+            self._known = Policies(self.policies, self._known)
         return Catalog(
             self.version,
             dict(self.streams),
@@ -48,6 +54,8 @@ class State:
             dict(self.facts),
             dict(self.grants),
             dict(self.punctuations),
+            self._known,
+            self.judged_at,
         )
 
     def owns(self, stream: str) -> bool:
@@ -84,6 +92,12 @@ def check_name(kind: str, name: Name) -> None:
     if not text or text.startswith(("#", "_")) or text.casefold() == "self":
         help_ = "`self` and names that begin with `#` or `_` are reserved"
         fail("reserved-name", f"a {kind} cannot be called `{_cut(text)}`", name.span, help_)
+    if kind == "grant" and text.startswith(DECIDED):
+        fail(
+            "reserved-name",
+            f"a grant cannot be called `{_cut(text)}`: that is what policies allow",
+            name.span,
+        )
     if text != text.strip():
         fail("reserved-name", f"the name of a {kind} cannot begin or end with a space", name.span)
     if kind == "fact":

@@ -66,7 +66,7 @@ def tokenize(
     """The tokens of `source.text[start:end]`, ended by one of kind END; raises all lexical problems together."""
     text = source.text
     stop = len(text) if end is None else end
-    _check_text(source, start, stop, limit)
+    check_text(source, start, stop, limit)
     tokens: list[Token] = []
     problems: list[Diagnostic] = []
     at, depth, scan = start, 0, _TOKEN.match
@@ -101,7 +101,11 @@ def tokenize(
     return tokens
 
 
-def _check_text(source: SourceText, start: int, stop: int, limit: int) -> None:
+def check_text(
+    source: SourceText, start: int = 0, end: int | None = None, limit: int = MAX_FILE_SIZE
+) -> None:
+    """Refuse a text that is too large, or has a character that hides or reorders what is read."""
+    stop = len(source.text) if end is None else end
     if stop - start > limit:
         message = f"the text has {stop - start:,} characters, more than the {limit:,} that are read"
         raise DiagnosticError([Diagnostic("text-too-large", message, Span(source, start, start))])

@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sluicegate.errors import Diagnostic, DiagnosticError
-from sluicegate.language.files import explain_missing, read_bounded, read_fact_file
+from sluicegate.language.files import explain_missing, read_bounded, read_bytes, read_fact_file
 from sluicegate.language.fold import find_warnings, fold_together
 from sluicegate.language.lexing import MAX_FILE_SIZE
 from sluicegate.language.parse_statements import parse_statements
-from sluicegate.language.statements import FromFile, SetFact, Statement
+from sluicegate.language.statements import CreatePolicy, FromFile, Name, PolicyText, SetFact, Statement
+from sluicegate.language.xacml.stored import MAX_POLICY, read_stored
+from sluicegate.language.xacml.xml import decode_xml
 from sluicegate.policy.catalog import Catalog
-from sluicegate.source import SourceText
+from sluicegate.source import SourceText, Span
 
 MAX_FILES = 10_000
+MAX_POLICY_FILES = 100_000
+POLICIES = "policies"
 MAX_TOTAL = 16 * MAX_FILE_SIZE
 MAX_FINDINGS = 100
 
@@ -26,6 +30,8 @@ class CatalogSources:
 
     folder: Path | None
     texts: tuple[SourceText, ...]
+    policies: tuple[SourceText, ...] = ()
+    """XACML policies, one in each."""
 
     def parse(self) -> list[Statement]:
         """Statements of all texts, in order, files of facts read; raises the findings of all texts together."""
@@ -34,6 +40,11 @@ class CatalogSources:
         for text in self.texts:
             try:
                 statements.extend(parse_statements(text))
+            except DiagnosticError as error:
+                findings.extend(error.diagnostics)
+        for policy in self.policies:
+            try:
+                statements.append(make_policy_statement(policy))
             except DiagnosticError as error:
                 findings.extend(error.diagnostics)
         if findings:
@@ -59,7 +70,7 @@ def read_catalog(text: str, name: str = "<catalog>", folder: Path | None = None)
 
 
 def read_sources(path: str | Path) -> CatalogSources:
-    """The texts of a folder's `*.sql` files; folders inside it are not looked into."""
+    """The texts of a folder's `*.sql` files and of its policies; other folders inside it are not looked into."""
     folder = Path(path)
     if not folder.is_dir():
         raise explain_missing(folder)
@@ -83,9 +94,42 @@ def read_sources(path: str | Path) -> CatalogSources:
         if total > MAX_TOTAL:
             message = f"the catalog has more than {MAX_TOTAL:,} characters"
             raise DiagnosticError([Diagnostic("file-too-large", message)])
+    policies = tuple(_read_policies(folder, total, findings))
     if findings:
         raise DiagnosticError(findings[:MAX_FINDINGS])
-    return CatalogSources(folder, tuple(texts))
+    return CatalogSources(folder, tuple(texts), policies)
+
+
+def list_policy_files(folder: Path) -> list[Path]:
+    """The XACML policies of a catalog's folder: `*.xacml.xml` in it, and `*.xml` in its `policies`."""
+    try:
+        own = [each for each in folder.iterdir() if each.name.lower().endswith(".xacml.xml")]
+        inner = folder / POLICIES
+        own += (
+            [each for each in inner.iterdir() if each.name.lower().endswith(".xml")] if inner.is_dir() else []
+        )
+    except OSError as error:
+        message = f"the catalog `{folder}` cannot be read: {error.strerror or 'no access'}"
+        raise DiagnosticError([Diagnostic("file-unreadable", message)]) from None
+    if len(own) > MAX_POLICY_FILES:
+        message = f"the catalog has more than {MAX_POLICY_FILES:,} policies"
+        raise DiagnosticError([Diagnostic("file-too-large", message)])
+    return sorted(own)
+
+
+def _read_policies(folder: Path, total: int, findings: list[Diagnostic]) -> Iterator[SourceText]:
+    for file in list_policy_files(folder):
+        name = str(folder / file.relative_to(folder))
+        try:
+            text = decode_xml(read_bytes(file, None, 2 * MAX_POLICY), name)
+        except DiagnosticError as error:
+            findings.extend(error.diagnostics)
+            continue
+        total += len(text)
+        if total > MAX_TOTAL:
+            message = f"the catalog has more than {MAX_TOTAL:,} characters"
+            raise DiagnosticError([Diagnostic("file-too-large", message)])
+        yield SourceText(name, text)
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
@@ -100,6 +144,13 @@ def _list_files(folder: Path) -> Iterator[Path]:
             [Diagnostic("file-too-large", f"the catalog has more than {MAX_FILES:,} files")]
         )
     yield from entries
+
+
+def make_policy_statement(source: SourceText) -> CreatePolicy:
+    """CREATE POLICY of an XML document, under its own id; raises what is wrong with it, at its place."""
+    stored = read_stored(source)
+    text = PolicyText(source.text, source, stored)
+    return CreatePolicy(Name(stored.policy_id), text, span=Span(source, 0, 1))
 
 
 def _read_files(statement: Statement, folder: Path | None) -> Statement:

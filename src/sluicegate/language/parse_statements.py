@@ -33,6 +33,7 @@ from sluicegate.language.statements import (
     AttributeDef,
     Begin,
     Commit,
+    CreatePolicy,
     CreateRole,
     CreateStream,
     CreateUser,
@@ -44,7 +45,9 @@ from sluicegate.language.statements import (
     FromFile,
     Name,
     ObjectKind,
+    PolicyText,
     QueryText,
+    SetClock,
     SetDisabled,
     SetFact,
     SetProfile,
@@ -55,7 +58,7 @@ from sluicegate.source import SourceText
 
 MAX_FINDINGS = 50
 _STARTS = ("CREATE", "SET", "ALTER", "DROP", "BEGIN", "COMMIT", "INSERT")
-_KINDS = ("STREAM", "ROLE", "USER", "GRANT", "SP", "FACT")
+_KINDS = ("STREAM", "ROLE", "USER", "GRANT", "SP", "POLICY", "FACT")
 
 
 def parse_statements(source: SourceText) -> list[Statement]:
@@ -131,10 +134,12 @@ def _parse_create(cursor: Cursor, first: Token) -> Statement:
     replace = cursor.accept("OR", "REPLACE") is not None
     if cursor.accept("GRANT"):
         return parse_grant(cursor, first, replace)
+    if cursor.accept("POLICY"):
+        return _parse_policy(cursor, first, replace)
     if replace:
         cursor.fail(
             "replace",
-            "only a grant can be replaced",
+            "only a grant or a policy can be replaced",
             cursor.span_from(first),
             "write CREATE OR REPLACE GRANT",
         )
@@ -148,7 +153,20 @@ def _parse_create(cursor: Cursor, first: Token) -> Statement:
         return _parse_user(cursor, first)
     if cursor.accept("SP") or cursor.accept("SECURITY", "PUNCTUATION"):
         return parse_server_punctuation(cursor, first)
-    return _fail_kind(cursor, "CREATE", "STREAM", "ROLE", "USER", "GRANT", "SP")
+    return _fail_kind(cursor, "CREATE", "STREAM", "ROLE", "USER", "GRANT", "SP", "POLICY")
+
+
+def _parse_policy(cursor: Cursor, first: Token, replace: bool) -> Statement:
+    name = _parse_policy_id(cursor)
+    cursor.expect("AS")
+    token = cursor.expect_string("the XML of the policy in quotes")
+    return CreatePolicy(name, PolicyText(token.text), replace, span=cursor.span_from(first))
+
+
+def _parse_policy_id(cursor: Cursor) -> Name:
+    """In quotes, since most are URIs."""
+    token = cursor.expect_string("the id of the policy in quotes")
+    return Name(token.text, cursor.span(token))
 
 
 def _fail_kind(cursor: Cursor, verb: str, *kinds: str) -> NoReturn:
@@ -200,6 +218,13 @@ def _parse_user(cursor: Cursor, first: Token) -> Statement:
 
 
 def _parse_set(cursor: Cursor, first: Token) -> Statement:
+    if cursor.accept("CLOCK"):
+        if not cursor.at("TIMESTAMP"):
+            cursor.fail_unexpected("TIMESTAMP '…'")
+        found = read_literal(cursor).literal
+        if not isinstance(found.value, int):
+            raise TypeError("a timestamp is not counted in microseconds")
+        return SetClock(found.value, span=cursor.span_from(first))
     public = cursor.accept("PUBLIC") is not None
     cursor.expect("FACT", help="write SET FACT name('key') = value")
     name, args = _parse_fact_key(cursor)
@@ -294,7 +319,10 @@ def _parse_drop(cursor: Cursor, first: Token) -> Statement:
     else:
         _fail_kind(cursor, "DROP", *_KINDS)
     cursor.next()
-    name = parse_name(cursor, f"the name of the {kind.value.lower()}")
+    if kind is ObjectKind.POLICY:
+        name = _parse_policy_id(cursor)
+    else:
+        name = parse_name(cursor, f"the name of the {kind.value.lower()}")
     cascade = cursor.accept("CASCADE") is not None
     return Drop(kind, name, cascade, span=cursor.span_from(first))
 

@@ -14,6 +14,7 @@ from sluicegate.language.statements import (
     AttributeDef,
     AttributeName,
     CreateGrant,
+    CreatePolicy,
     CreateRole,
     CreateSP,
     CreateStream,
@@ -22,9 +23,11 @@ from sluicegate.language.statements import (
     FollowClause,
     FunctionRight,
     Name,
+    PolicyText,
     QueryText,
     ReadRight,
     Right,
+    SetClock,
     SetDisabled,
     SetFact,
     Statement,
@@ -51,6 +54,9 @@ def catalog_statements(catalog: Catalog) -> list[Statement]:
         for each in catalog.punctuations.values()
     ]
     found += [write_grant(grant) for grant in catalog.grants.values()]
+    found += [CreatePolicy(Name(each.policy_id), PolicyText(each.text)) for each in catalog.policies.values()]
+    if catalog.judged_at is not None:
+        found.append(SetClock(catalog.judged_at))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sluicegate.expr.nodes import Literal
 from sluicegate.expr.text import write_string
+from sluicegate.expr.types import TIMESTAMP
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import format_duration
 from sluicegate.language.print_literals import print_literal, quote_name
@@ -24,6 +25,7 @@ from sluicegate.language.statements import (
     Begin,
     Commit,
     CreateGrant,
+    CreatePolicy,
     CreateRole,
     CreateSP,
     CreateStream,
@@ -37,8 +39,10 @@ from sluicegate.language.statements import (
     FunctionRight,
     InsertSP,
     Name,
+    ObjectKind,
     ReadRight,
     Right,
+    SetClock,
     SetDisabled,
     SetFact,
     SetProfile,
@@ -76,8 +80,14 @@ def print_statement(statement: Statement) -> str:
             text = f"ALTER STREAM {_name(name)} {_print_stream_action(action)}"
         case AlterRole(name, inherits):
             text = f"ALTER ROLE {_name(name)} INHERITS {_names(inherits) or 'NONE'}"
+        case CreatePolicy(name, xml, replaces):
+            verb = "CREATE OR REPLACE" if replaces else "CREATE"
+            text = f"{verb} POLICY {write_string(name.text)} AS {write_string(xml.text)}"
+        case SetClock(moment):
+            text = f"SET CLOCK {print_literal(Literal(moment, TIMESTAMP))}"
         case Drop(kind, name, cascade):
-            text = f"DROP {kind.value} {_name(name)}" + (" CASCADE" if cascade else "")
+            shown = write_string(name.text) if kind is ObjectKind.POLICY else _name(name)
+            text = f"DROP {kind.value} {shown}" + (" CASCADE" if cascade else "")
         case DropFact(name, args):
             text = f"DROP FACT {_name(name)}({_literals(args)})"
         case Begin():

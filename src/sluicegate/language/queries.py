@@ -12,6 +12,8 @@ from sluicegate.language.lexing import MAX_QUERY_SIZE, NAME, QUOTED, STRING, Cur
 from sluicegate.language.literals import parse_timestamp
 from sluicegate.language.query_syntax import Output, Query, SelectQuery, Star, Start, StartAt, WindowSpec
 from sluicegate.language.query_windows import parse_group_window
+from sluicegate.language.xml.reader import is_xml
+from sluicegate.language.xml.user_query import parse_user_query
 from sluicegate.source import SourceText
 
 MAX_NESTED_QUERIES = 20
@@ -55,8 +57,10 @@ _CLAUSE_STARTS = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS", "START", ")
 
 
 def parse_query(source: str | SourceText) -> Query:
-    """The syntax tree of a text that is one query, with or without `;`; raises all that was found wrong."""
+    """The syntax tree of a text that is one query, with or without `;`, or in XML; raises all that was found wrong."""
     text = SourceText("<query>", source) if isinstance(source, str) else source
+    if is_xml(text.text):
+        return parse_user_query(text)
     cursor = Cursor.over(text, limit=MAX_QUERY_SIZE)
     query = parse_query_at(cursor)
     cursor.accept(";")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Expr
@@ -41,6 +41,8 @@ from sluicegate.language.resolve_expression import AGGREGATES, ExpressionResolve
 from sluicegate.language.resolve_from import FromResolver, Problems, Side
 from sluicegate.language.scope import Scope, suggest
 from sluicegate.language.syntax import FuncCall, Name
+from sluicegate.language.xml.match_names import match_names
+from sluicegate.language.xml.reader import is_xml
 from sluicegate.policy.catalog import Catalog
 from sluicegate.source import SourceText, Span
 
@@ -56,6 +58,8 @@ class ResolvedQuery:
     united: bool = False
     start: StartAt = Start.LATEST
     on_result: tuple[Hashable, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+    """What its writer should know of how it was read."""
 
     @property
     def delegating(self) -> bool:
@@ -65,7 +69,11 @@ class ResolvedQuery:
 
 def read_query(source: str | SourceText, catalog: Catalog) -> ResolvedQuery:
     """Parse and resolve; raises every diagnostic found."""
-    return resolve_query(parse_query(source), catalog)
+    query = parse_query(source)
+    if not is_xml(source if isinstance(source, str) else source.text):
+        return resolve_query(query, catalog)
+    query, warnings = match_names(query, catalog.streams)
+    return replace(resolve_query(query, catalog), warnings=warnings)
 
 
 def resolve_query(query: Query, catalog: Catalog) -> ResolvedQuery:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sluicegate.errors import Diagnostic
 from sluicegate.expr.nodes import NULL, Column, Expr
-from sluicegate.expr.rebuild import map_children, transform
+from sluicegate.expr.rebuild import transform
 from sluicegate.expr.types import COLUMN_TYPES, INTERVAL, NUMERIC, Type
 from sluicegate.graph.operators import AggCall, AggFunction, Aggregate, Field, Item, field_of, result_type
 from sluicegate.language.print_expression import print_expression
@@ -14,7 +14,7 @@ from sluicegate.language.query_syntax import Output, SelectQuery, WindowSpec
 from sluicegate.language.resolve_expression import AGGREGATES, ExpressionResolver
 from sluicegate.language.resolve_from import Problems, Side
 from sluicegate.language.scope import Scope
-from sluicegate.language.syntax import Between, FuncCall, Lit, Member, Name, Negate, Resolved, span_of
+from sluicegate.language.syntax import FuncCall, Lit, Name, Resolved, map_syntax, span_of
 
 
 def is_aggregate(select: SelectQuery) -> bool:
@@ -119,7 +119,7 @@ class AggregateBuilder:
         if isinstance(expr, Name):
             self._report_ungrouped(expr)
             return expr
-        return _map_syntax(expr, self)
+        return map_syntax(expr, self.lift)
 
     def _find_group(self, expr: Expr) -> Column | None:
         computed = any(not isinstance(item.expr, Column) for item in self.groups)
@@ -200,19 +200,3 @@ class AggregateBuilder:
         else:
             return True
         return False
-
-
-def _map_syntax(expr: Expr, builder: AggregateBuilder) -> Expr:
-    match expr:
-        case Lit() | Resolved():
-            return expr
-        case FuncCall(name, args, distinct, star, span):
-            return FuncCall(name, tuple(map(builder.lift, args)), distinct, star, span)
-        case Negate(arg):
-            return Negate(builder.lift(arg))
-        case Between(arg, low, high):
-            return Between(builder.lift(arg), builder.lift(low), builder.lift(high))
-        case Member(arg, among):
-            return Member(builder.lift(arg), builder.lift(among))
-        case _:
-            return map_children(expr, builder.lift)

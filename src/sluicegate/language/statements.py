@@ -11,7 +11,8 @@ from sluicegate.expr.types import Type
 from sluicegate.graph.operators import AggFunction
 from sluicegate.policy.model import LeastWindow
 from sluicegate.policy.punctuation import DataDescription, Restriction
-from sluicegate.source import Span
+from sluicegate.policy.xacml.policies import StoredPolicy
+from sluicegate.source import SourceText, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,16 @@ class QueryText:
 
     text: str
     span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyText:
+    """The XML of an XACML policy; `source` is where it was read, if not in the statement itself."""
+
+    text: str = field(repr=False)
+    source: SourceText | None = field(default=None, compare=False, repr=False)
+    stored: StoredPolicy | None = field(default=None, compare=False, repr=False)
+    """What the text was found to be, where it was read already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +207,22 @@ class CreateSP(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class CreatePolicy(Statement):
+    """An XACML policy or policy set, by its own id."""
+
+    name: Name
+    text: PolicyText
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetClock(Statement):
+    """The moment at which decisions that read the clock are made; microseconds since 1970."""
+
+    moment: int
+
+
+@dataclass(frozen=True, slots=True)
 class InsertSP(Statement):
     """A punctuation for a stream's data (D12), or with `query` one for a privacy switch (R16).
 
@@ -271,6 +298,7 @@ class ObjectKind(Enum):
     ROLE = "ROLE"
     USER = "USER"
     SP = "SP"
+    POLICY = "POLICY"
 
 
 @dataclass(frozen=True, slots=True)

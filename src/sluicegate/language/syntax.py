@@ -5,9 +5,11 @@ Places are outside equality, so that a text and its printed form give equal tree
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sluicegate.expr.nodes import Expr, Literal, Value, walk
+from sluicegate.expr.rebuild import map_children
 from sluicegate.expr.types import Type
 from sluicegate.source import Span
 
@@ -112,3 +114,20 @@ def span_of(expr: Expr) -> Span | None:
     if not spans:
         return None
     return Span(spans[0].source, min(span.start for span in spans), max(span.end for span in spans))
+
+
+def map_syntax(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The node with `change` applied to each child, as `map_children` does it for what is resolved."""
+    match expr:
+        case Lit() | Resolved() | Name():
+            return expr
+        case FuncCall(name, args, distinct, star, span):
+            return FuncCall(name, tuple(map(change, args)), distinct, star, span)
+        case Negate(arg):
+            return Negate(change(arg))
+        case Between(arg, low, high):
+            return Between(change(arg), change(low), change(high))
+        case Member(arg, among):
+            return Member(change(arg), change(among))
+        case _:
+            return map_children(expr, change)

@@ -5,24 +5,37 @@ A look-up costs what the principal's own grants cost, whatever else the catalog 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar, cast
 
 from sluicegate.expr.nodes import Scalar
 from sluicegate.expr.types import UNKNOWN, Type
 from sluicegate.policy.governed import provider_grant
 from sluicegate.policy.model import Fact, Grant, Privilege, Role, Stream, User
 from sluicegate.policy.punctuation import ServerPunctuation
+from sluicegate.policy.xacml.policies import Policies
+
+DECIDED = "xacml:"
+"""Begins the names of grants that stand for decisions of policies, each for one stream."""
 
 FactKey = tuple[str, tuple[Scalar, ...]]
 _SubjectKey = tuple[str, bool]
+_Key = TypeVar("_Key")
+_T = TypeVar("_T")
 _Index = dict[tuple[str, ...], list[Grant]]
 """Grants by the streams that they name, sorted."""
 
 
 def _sorted(groups: Iterable[Iterable[Grant]]) -> tuple[Grant, ...]:
     return tuple(sorted((grant for group in groups for grant in group), key=lambda grant: grant.name))
+
+
+def _list_maps(mapping: Mapping[_Key, _T]) -> list[MutableMapping[_Key, _T]]:
+    """What a chain is made of; chains of chains would grow with every query."""
+    return mapping.maps if isinstance(mapping, ChainMap) else [cast(MutableMapping[_Key, _T], mapping)]
 
 
 @dataclass(frozen=True)
@@ -36,9 +49,17 @@ class Catalog:
     facts: Mapping[FactKey, Fact] = field(default_factory=dict)
     grants: Mapping[str, Grant] = field(default_factory=dict)
     punctuations: Mapping[str, ServerPunctuation] = field(default_factory=dict)
+    policies: Policies = field(default_factory=Policies)
+    """XACML policies. What they come to for a user is put among the grants by `language.xacml.decisions`."""
+    judged_at: int | None = None
+    """The moment at which those that read the clock decide, in microseconds; without one they have no clock."""
+    decided: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
+    """The users and streams whose decisions are among the grants already."""
+    undecided: frozenset[str] = frozenset()
+    """Streams that policies allow nobody: their sharing is paused. Never stored."""
 
     @cached_property
-    def _by_subject(self) -> dict[_SubjectKey, list[Grant]]:
+    def _by_subject(self) -> Mapping[_SubjectKey, list[Grant]]:
         index: dict[_SubjectKey, list[Grant]] = {}
         for grant in self.grants.values():
             index.setdefault((grant.subject.name, grant.subject.is_user), []).append(grant)
@@ -60,8 +81,37 @@ class Catalog:
 
     def with_user(self, user: User) -> Catalog:
         """The catalog with one user otherwise; what is known of its grants is not looked for again."""
-        changed = replace(self, users={**self.users, user.name: user})
-        for name in ("_by_subject", "_indices", "fact_types"):
+        base = self._undecided()
+        return base._keep_index(replace(base, users={**self.users, user.name: user}))
+
+    def with_decided(self, user: str, streams: Iterable[str], grants: Iterable[Grant]) -> Catalog:
+        """The catalog with what policies allow the user on these streams; what others hold is not looked at again."""
+        if any(name != user for name, _ in self.decided):
+            return self._undecided().with_decided(user, streams, grants)
+        added = {grant.name: grant for grant in grants}
+        decided = self.decided | {(user, stream) for stream in streams}
+        if not added:
+            return self._keep_index(replace(self, decided=decided))
+        changed = replace(self, grants=ChainMap(added, *_list_maps(self.grants)), decided=decided)
+        subject = (user, True)
+        own = {subject: [*self._by_subject.get(subject, ()), *added.values()]}
+        changed.__dict__["_by_subject"] = ChainMap(own, *_list_maps(self._by_subject))
+        return changed
+
+    def _undecided(self) -> Catalog:
+        """Without what was decided for another, or for what has changed: both would have one name."""
+        if not self.decided:
+            return self
+        kept = {name: grant for name, grant in self.grants.items() if not name.startswith(DECIDED)}
+        return replace(self, grants=kept, decided=frozenset())
+
+    def judge_at(self, moment: int) -> Catalog:
+        """The catalog at another moment; only policies read the clock."""
+        base = self._undecided()
+        return base._keep_index(replace(base, judged_at=moment)) if self.policies else self
+
+    def _keep_index(self, changed: Catalog) -> Catalog:
+        for name in ("_by_subject", "_indices", "fact_types", "governed"):
             if name in self.__dict__:
                 changed.__dict__[name] = self.__dict__[name]
         return changed

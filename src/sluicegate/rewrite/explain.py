@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sluicegate.graph.operators import Node, walk
+from sluicegate.graph.operators import Node, sources, walk
+from sluicegate.language.xacml.decisions import Decided, decide_stream, with_decisions
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.governed import is_provider
 from sluicegate.policy.model import Grant, Privilege, User
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
 from sluicegate.rewrite.candidates import AggCandidate, JoinCandidate, ReadCandidate
 from sluicegate.rewrite.graphs import DEFAULT_LIMIT, GraphList, list_graphs
+from sluicegate.rewrite.manner import USUAL, Manner
 from sluicegate.rewrite.named_results import Results
 from sluicegate.rewrite.notices import Decision, Notice, judge
 from sluicegate.rewrite.pipeline import Draft, rewrite
@@ -36,6 +38,8 @@ class Explanation:
     notices: tuple[Notice, ...]
     draft: Draft
     graphs: GraphList
+    decided: tuple[Decided, ...] = ()
+    """What XACML policies say of the streams that the query reads; for their owners and administrators."""
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -49,20 +53,29 @@ def explain(
     united: bool = False,
     limit: int = DEFAULT_LIMIT,
     delegating: bool = False,
+    manner: Manner = USUAL,
 ) -> Explanation:
     """Explain a resolved query for a user; one whom the catalog does not know has no grants, and is denied.
 
     `delegating` where it has an ON RESULT.
     """
     known, results = catalog.users.get(user) or User(user), Results(catalog, delegating=delegating)
-    catalog = results.seat(catalog, user, root)
-    draft = rewrite(catalog, known, root, united, delegating)
-    judgement = judge(draft)
+    catalog = results.seat(with_decisions(catalog, user), user, root)
+    draft = rewrite(catalog, known, root, united, delegating, manner.merge)
+    judgement = judge(draft, manner.on_partial)
     used = used_grants(draft)
     shown = (grant for grant in catalog.grants_to(user) if not is_provider(grant.name))
     reports = tuple(_report(grant, draft, used) for grant in shown)
     notices = (*results.tell_ended(root), *judgement.notices)
-    return Explanation(user, judgement.decision, reports, notices, draft, list_graphs(draft, limit))
+    graphs, decided = list_graphs(draft, limit), _list_decided(catalog, user, root)
+    return Explanation(user, judgement.decision, reports, notices, draft, graphs, decided)
+
+
+def _list_decided(catalog: Catalog, user: str, root: Node) -> tuple[Decided, ...]:
+    if not catalog.policies:
+        return ()
+    named = sorted({each.stream for each in sources(root)})
+    return tuple(decide_stream(catalog, user, each) for each in named if each in catalog.streams)
 
 
 def used_grants(draft: Draft) -> frozenset[str]:

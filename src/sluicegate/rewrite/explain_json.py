@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from sluicegate.expr.nodes import Value
+from sluicegate.expr.text import to_text
 from sluicegate.expr.types import Type
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.present import present_value
 from sluicegate.graph.to_json import graph_json
+from sluicegate.language.xacml.decisions import Decided
 from sluicegate.policy.governed import is_provider
+from sluicegate.policy.xacml.context import Notice as Obligation
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
 from sluicegate.rewrite.explain import Explanation
 from sluicegate.rewrite.graphs import AuthorizedGraph
+from sluicegate.rewrite.merge_filters import list_merged
 from sluicegate.rewrite.notices import Decision, Notice
 from sluicegate.rewrite.pipeline import Draft
 from sluicegate.rewrite.shield_states import find_shields
 
 
-def explanation_json(found: Explanation) -> dict[str, object]:
-    """`graphs` holds the first graphs that Algorithm 1 gives, `count` says how many there are."""
-    return {
+def explanation_json(found: Explanation, policies: bool = False) -> dict[str, object]:
+    """`graphs` holds the first graphs that Algorithm 1 gives, `count` says how many there are.
+
+    `policies`: also which XACML policies decided, for owners of the streams and administrators alone.
+    """
+    told = {"xacml": [decided_json(each) for each in found.decided]} if policies else {}
+    return told | {
         "user": found.user,
         "decision": found.decision.value,
         "grants": list(found.used),
@@ -27,10 +35,35 @@ def explanation_json(found: Explanation) -> dict[str, object]:
         "notices": [_notice_json(each, found.draft) for each in found.notices],
         "graph": graph_json(found.draft.root),
         "plan": _plan_json(released_plan(found)),
+        "merged": _merged_json(released_plan(found)),
         "shields": _shields_json(found),
         "graphs": [_graph_json(each) for each in found.graphs.graphs],
         "count": {"total": found.graphs.total, "valid": found.graphs.valid},
     }
+
+
+def decided_json(decided: Decided) -> dict[str, object]:
+    """What the policies say of one stream, and by which of them."""
+    return {
+        "stream": decided.stream,
+        "decision": decided.decision.standard,
+        "permitted": decided.permitted,
+        "reason": decided.reason,
+        "policies": list(decided.policies),
+        "obligations": [_obligation_json(each) for each in decided.obligations],
+        "clock": decided.read_clock,
+    }
+
+
+def _obligation_json(notice: Obligation) -> dict[str, object]:
+    values = [{"id": each.attribute_id, "value": each.value.text} for each in notice.assignments]
+    return {"id": notice.notice_id, "values": values}
+
+
+def _merged_json(plan: AuthorizedPlan | None) -> list[dict[str, object]]:
+    """The one condition on a source, where grants and query have one each."""
+    found = [] if plan is None else list_merged(plan)
+    return [{"source": each.alias, "condition": to_text(each.condition)} for each in found]
 
 
 def _shields_json(found: Explanation) -> list[dict[str, object]]:

@@ -35,6 +35,7 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.delegation import explain_wider
 from sluicegate.policy.model import Grant, Privilege, Subject
 from sluicegate.policy.roles import juniors
+from sluicegate.rewrite.lint_policies import find_idle_policies
 from sluicegate.rewrite.lint_punctuations import find_idle
 from sluicegate.source import Span
 
@@ -83,7 +84,7 @@ def lint(catalog: Catalog, spans: Spans | None = None) -> list[Diagnostic]:
     _check_overlaps(alive, held, judge, report)
     _check_links(alive, held, judge, report)
     _check_names(catalog, held, report)
-    for each in find_idle(catalog):
+    for each in (*find_idle(catalog), *find_idle_policies(catalog)):
         report.add(each.code, each.kind, each.name, each.message, each.help)
     if judge.refused:
         report.add("check-cut-short", "", "", f"{judge.refused} comparisons of grants were left out")
@@ -446,6 +447,9 @@ def _check_names(catalog: Catalog, held: _Held, report: _Report) -> None:
     for role in sorted(catalog.roles):
         if Subject(role) not in held.subjects:
             report.add("role-without-users", "role", role, f"nobody holds role `{role}`")
+    if catalog.policies:
+        # whom these let read what, only asking for each can tell
+        return
     # Where tuples bring their own policies a role may have effect without a grant (R14).
     if not any(stream.governed_by_provider for stream in catalog.streams.values()):
         _check_grantless(catalog, granted, report)

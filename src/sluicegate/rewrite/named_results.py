@@ -19,6 +19,7 @@ from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.shape import find_shapes
 from sluicegate.language.named_results import read_result
 from sluicegate.language.statements import QueryText
+from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.bind import fact_args
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.environment import environment
@@ -80,6 +81,7 @@ class Results:
         return self._seat(catalog, user, root, self._delegating)
 
     def _seat(self, catalog: Catalog, user: str, root: Node, delegating: bool) -> Catalog:
+        catalog = with_decisions(catalog, user, (source.stream for source in sources(root)))
         if delegating:
             catalog = close_undelegated(catalog, user)
         named = self._name_results(source.stream for source in sources(root))
@@ -186,8 +188,9 @@ class Results:
         if maker is None or user is None or user.disabled:
             return _end(name, "it has no owner who could see what it is made of")
         out = {grant for result, grant in self._kept_out if result == name}
-        catalog = _leave_out(self._catalog, out)
-        result = read_result(catalog, QueryText(stream.query or ""), stream.event_time, name)
+        result = read_result(self._catalog, QueryText(stream.query or ""), stream.event_time, name)
+        read = (source.stream for source in sources(result.root))
+        catalog = _leave_out(with_decisions(self._catalog, maker, read), out)
         seated = self._seat(catalog, maker, result.root, delegating)
         draft = rewrite(seated, user, result.root, result.united, delegating)
         if draft.plan is None or any(denied_streams(draft.ready.tree, draft.candidates)):

@@ -20,6 +20,7 @@ from sluicegate.policy.who import read_who
 from sluicegate.rewrite.allowed import Allowed
 from sluicegate.rewrite.asked import contradicts, denied_streams
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
+from sluicegate.rewrite.manner import OnPartial
 from sluicegate.rewrite.notice import NOTICE_CODES, Notice
 from sluicegate.rewrite.pipeline import Draft
 from sluicegate.rewrite.withheld import Withheld
@@ -40,8 +41,16 @@ class Judgement:
     notices: tuple[Notice, ...]
 
 
-def judge(draft: Draft) -> Judgement:
+def judge(draft: Draft, on_partial: OnPartial = OnPartial.GIVE) -> Judgement:
     """The decision on a rewritten request, with its notices."""
+    found = _judge(draft)
+    if found.decision is not Decision.PARTIAL or on_partial is OnPartial.GIVE:
+        return found
+    message = "only a part of what the query asks for may be given, and parts are not given here"
+    return Judgement(Decision.DENY, (Notice("DENY", "partial", message), *found.notices))
+
+
+def _judge(draft: Draft) -> Judgement:
     block, allowed = draft.ready, Allowed(draft)
     denied = sorted(set(denied_streams(block.tree, draft.candidates)))
     if denied:

@@ -18,6 +18,7 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import User
 from sluicegate.rewrite.blocks import Block, all_blocks, leaves
 from sluicegate.rewrite.candidates import Candidates
+from sluicegate.rewrite.manner import Merge
 from sluicegate.rewrite.passes.drop_useless import drop_useless
 from sluicegate.rewrite.passes.find_aggregates import find_aggregates
 from sluicegate.rewrite.passes.find_joins import find_joins
@@ -44,6 +45,7 @@ class Draft:
     binder: Binder
     root: Node
     united: bool = False
+    merge: Merge = Merge.WIDEN
     block: Block | None = None
     usage: Usage = field(default_factory=Usage)
     candidates: Candidates = field(default_factory=Candidates)
@@ -82,7 +84,7 @@ def _joins(draft: Draft) -> Draft:
 
 
 def _aggregates(draft: Draft) -> Draft:
-    found = find_aggregates(draft.ready, draft.usage, draft.binder)
+    found = find_aggregates(draft.ready, draft.usage, draft.binder, draft.merge)
     return replace(draft, candidates=replace(draft.candidates, aggregates=found))
 
 
@@ -120,10 +122,15 @@ PASSES: tuple[Pass, ...] = (
 
 
 def rewrite(
-    catalog: Catalog, user: User, root: Node, united: bool = False, delegating: bool = False
+    catalog: Catalog,
+    user: User,
+    root: Node,
+    united: bool = False,
+    delegating: bool = False,
+    merge: Merge = Merge.WIDEN,
 ) -> Draft:
     """Run the passes for one user and query; `delegating` where it has an ON RESULT."""
-    draft = Draft(Binder(catalog, user, delegating), root, united)
+    draft = Draft(Binder(catalog, user, delegating), root, united, merge)
     for each in PASSES:
         try:
             draft = each.run(draft)

@@ -17,6 +17,7 @@ from sluicegate.expr.text import to_text
 from sluicegate.expr.values import write_timestamp
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import format_duration
+from sluicegate.language.xacml.decisions import decide_stream
 from sluicegate.policy.bind import Binder, fact_args
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import AggRight, During, Grant, LeastWindow, Privilege, User
@@ -83,6 +84,7 @@ def _list_readers(catalog: Catalog, stream: str, attribute: str | None) -> list[
         if shown is not None:
             users = holders.get((grant.subject.name, grant.subject.is_user), ())
             entries.extend(_enter(catalog, grant, shown, users))
+    entries += _list_decided(catalog, stream, attribute)
     entries.sort(key=lambda each: (each.principal, each.grant))
     known = catalog.streams.get(stream)
     if known is not None and known.stated:
@@ -94,6 +96,17 @@ def _list_readers(catalog: Catalog, stream: str, attribute: str | None) -> list[
     if known is not None and known.governed_by_provider and (attribute is None or known.type_of(attribute)):
         entries.insert(0, Entry(EVERYONE, "", "provider", streams=(stream,)))
     return entries
+
+
+def _list_decided(catalog: Catalog, stream: str, attribute: str | None) -> Iterator[Entry]:
+    """What XACML policies allow each user, which only asking for each can tell."""
+    if not catalog.policies or stream not in catalog.streams:
+        return
+    for user in catalog.users:
+        grant = decide_stream(catalog, user, stream).grant
+        shown = None if grant is None else _describe(grant, stream, attribute)
+        if shown is not None:
+            yield replace(shown, principal=user)
 
 
 def _holders(catalog: Catalog) -> dict[tuple[str, bool], list[User]]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.language.query_syntax import Start
+from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.ledger import Refused
+from sluicegate.rewrite.manner import OnPartial
 from sluicegate.rewrite.named_results import KeptOut
 from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feed.source_log import SourceLog
@@ -53,6 +55,9 @@ class Admission:
             if refused is None:
                 return replace(allowed, notices=(*allowed.notices, *map(_notice, told)))
             told.append(Diagnostic(refused.code, refused.message))
+            if self.graphs.manner.on_partial is OnPartial.REFUSE:
+                # without this grant only a part would be left
+                raise DiagnosticError(told)
             without |= {refused.entry.grant}
 
     def ask_again(self, catalog: Catalog, query: Running) -> Allowed:
@@ -100,9 +105,9 @@ class Admission:
         """On record for their makers; the grant that one may not use, if so."""
         for each in allowed.results:
             if each.releases:
-                answer = self.ledger.admit(
-                    each.maker, each.releases, catalog.grants, _name_account(each.name)
-                )
+                read = {stream for entry in each.releases for stream in entry.streams}
+                grants = with_decisions(catalog, each.maker, read).grants
+                answer = self.ledger.admit(each.maker, each.releases, grants, _name_account(each.name))
                 if isinstance(answer, Refused):
                     return frozenset({(each.name, answer.entry.grant)})
         return frozenset()
@@ -114,7 +119,8 @@ class Admission:
             message = "windows of tuples under an aggregate grant begin where the count is: START AT LATEST"
             raise DiagnosticError([Diagnostic("ledger-tuples", message)])
         self._check_counts(user, handle, allowed)
-        answer = self.ledger.admit(user, allowed.releases, catalog.grants, handle)
+        grants = with_decisions(catalog, user, allowed.asked).grants
+        answer = self.ledger.admit(user, allowed.releases, grants, handle)
         return answer if isinstance(answer, Refused) else None
 
     def _check_counts(self, user: str, handle: str, allowed: Allowed) -> None:

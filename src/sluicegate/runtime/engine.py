@@ -22,6 +22,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.language.query_syntax import Start, StartAt
 from sluicegate.policy.catalog import Catalog
+from sluicegate.rewrite.manner import USUAL, Manner
 from sluicegate.runtime.admission import Admission
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
@@ -75,13 +76,14 @@ class Engine:
         most_shapes: int = MOST_SHAPES,
         push: bool = False,
         result_bytes: int = MOST_BYTES,
+        manner: Manner = USUAL,
     ) -> None:
         check_session(spark)
         make_private(folder)
         self.catalog, self._spark, self._keep = catalog, spark, keep
         self.gate = Gate(folder / "gate", result_bytes)
         self.ledger = Ledger(folder / "ledger")
-        self.graphs = Graphs()
+        self.graphs = Graphs(manner=manner)
         self.feeds = Feeds(
             spark, folder / "feeds", frames or {}, trigger, self._wake, push, lambda: self.catalog
         )
@@ -221,11 +223,15 @@ class Engine:
 
     def _find_touched(self, catalog: Catalog) -> list[tuple[str, Running]]:
         """The queries of users for whom the version differs."""
-        seats = {each.seat for each in self._running.values()}
+        seats: dict[Seat, set[str]] = {}
+        for each in self._running.values():
+            seats.setdefault(each.seat, set()).update(each.allowed.asked)
         touched = {
             seat
-            for seat in seats
-            if not is_same_for(seat.user, seat_catalog(self.catalog, seat), seat_catalog(catalog, seat))
+            for seat, named in seats.items()
+            if not is_same_for(
+                seat.user, seat_catalog(self.catalog, seat), seat_catalog(catalog, seat), named
+            )
         }
         return [(handle, each) for handle, each in self._running.items() if each.seat in touched]
 

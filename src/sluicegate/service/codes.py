@@ -6,6 +6,7 @@ GATEWAY_CODES = {
     "administrators-only": "only administrators may ask for this",
     "body-too-large": "the request's body is larger than this gateway reads",
     "client-slow": "the request's body did not arrive in time",
+    "clock-own": "SET CLOCK is the gateway's own: it follows the time by itself",
     "gateway-closed": "this gateway cannot take the newest version of the catalog, or is about to stop, so it delivers nothing",
     "gateway-lease": "this gateway is cut off from the store, so it delivers nothing until it is back",
     "internal": "a fault of the gateway; nothing was let through. The request's id finds it in the log",
@@ -23,5 +24,7 @@ GATEWAY_CODES = {
     "setting-malformed": "a setting is unknown, or not of its type",
     "stream-limit": "too many results are followed at once",
     "user-missing": "the catalog has no user of this name",
+    "xacml-content": "the body is no XACML in a form that is read here: `application/xacml+xml`, or `application/xacml+json` for requests",
+    "xacml-others": "an XACML request about somebody else, or with attributes that the caller made up",
     "stream-unknown": "there is no such stream, or the caller may not know of it",
 }

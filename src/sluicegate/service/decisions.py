@@ -13,6 +13,8 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Privilege, Stream
 from sluicegate.policy.stated import list_stated
 from sluicegate.rewrite.explain import Explanation, explain
+from sluicegate.rewrite.manner import USUAL, Manner
+from sluicegate.rewrite.notice import tell_warnings
 from sluicegate.rewrite.notices import Decision
 from sluicegate.runtime.network.authorize import Allowed, is_same_for
 from sluicegate.source import SourceText
@@ -48,7 +50,8 @@ class Decisions:
         if found is not None and (
             found.catalog is catalog
             or (found.catalog.version == catalog.version and found.catalog.grants is catalog.grants)
-            or is_same_for(user, found.catalog, catalog)
+            # an answer may name the policies behind it, which may be others where the decision is the same
+            or (found.catalog.policies == catalog.policies and is_same_for(user, found.catalog, catalog))
         ):
             return found.answer
         answer = make()
@@ -92,10 +95,13 @@ def read_known(catalog: Catalog, user: str, query: str) -> ResolvedQuery:
     return read_query(SourceText("<query>", query), known_streams(catalog, user))
 
 
-def explain_query(catalog: Catalog, user: str, query: str, graphs: int) -> Explanation:
+def explain_query(
+    catalog: Catalog, user: str, query: str, graphs: int, manner: Manner = USUAL
+) -> Explanation:
     """As `sluicegate explain`; `catalog` is the user's seat."""
     asked = read_known(catalog, user, query)
-    return explain(catalog, user, asked.root, asked.united, graphs, asked.delegating)
+    found = explain(catalog, user, asked.root, asked.united, graphs, asked.delegating, manner)
+    return replace(found, notices=(*tell_warnings(asked.warnings), *found.notices))
 
 
 def find_decision(allowed: Allowed) -> Decision:

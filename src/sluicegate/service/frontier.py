@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from typing import Protocol
 from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sluicegate.service.limits import Buckets
 from sluicegate.service.metrics import Metrics
 from sluicegate.service.refusals import RefusedError, answer_error, refuse
-from sluicegate.service.settings import Settings
 
 _LOG = logging.getLogger("sluicegate.access")
 _PUSH = "/v1/streams/"
@@ -29,10 +29,25 @@ _SAFE = {
 }
 
 
+class Bounds(Protocol):
+    """Of settings, those that are asked for here."""
+
+    @property
+    def client_rate(self) -> float: ...
+    @property
+    def client_burst(self) -> float: ...
+    @property
+    def most_body_bytes(self) -> int: ...
+    @property
+    def most_text_bytes(self) -> int: ...
+    @property
+    def body_seconds(self) -> float: ...
+
+
 class Frontier:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: Bounds, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
         self._clients = Buckets(settings.client_rate, settings.client_burst)
 

@@ -10,18 +10,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from sluicegate.errors import DiagnosticError
-from sluicegate.language.statements import Statement
+from sluicegate.language.statements import SetClock, Statement
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
 from sluicegate.rewrite.explain import Explanation
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import Seat
 from sluicegate.runtime.stages import DECISION, RECORD, stage, time_stages
+from sluicegate.service.clockwork import Clockwork
 from sluicegate.service.decisions import Decisions, explain_query, find_decision, read_known
 from sluicegate.service.guarding import Guard
 from sluicegate.service.identity.authenticator import Authenticator
@@ -50,6 +50,8 @@ _LOG = logging.getLogger("sluicegate.gateway")
 _TRIES = 5
 _MOST_REASONS = 20
 _FORGET_SECONDS = 3600.0
+_CLOCK = "clock"
+"""Who is shown to have moved it."""
 
 
 class Gateway:
@@ -79,6 +81,7 @@ class Gateway:
         self.engine = engine(self.sharing.narrow(self.catalog))
         self.decisions = Decisions()
         self.pushing = Pushing(self)
+        self.clockwork = Clockwork(self, self._clock, self._move_clock)
         self._owners: dict[str, Seat] = {each.handle: each.seat for each in self.engine.running}
         self._applying, self._registering = threading.RLock(), threading.Lock()
         self._is_broken = False
@@ -98,10 +101,11 @@ class Gateway:
         """Begin to deliver: a lease, the engine's ticks, and a look at what changed several times a second."""
         self.lease.renew(self.catalog.version)
         self.lease.keep(lambda: self.catalog.version)
+        self.clockwork.look()
         self._watch = self.store.watch(self._follow, self.catalog.version, self.settings.watch_seconds)
-        thread = threading.Thread(target=self._look, name="gateway-watch", daemon=True)
-        thread.start()
-        self._threads.append(thread)
+        for name, work in (("gateway-watch", self._look), ("gateway-clock", self._follow_clock)):
+            self._threads.append(threading.Thread(target=work, name=name, daemon=True))
+            self._threads[-1].start()
         self.engine.start()
 
     def stop(self) -> None:
@@ -127,6 +131,8 @@ class Gateway:
         running = self.engine.find(handle)
         if (None if running is None else running.version) != version:
             return "version"
+        if running is not None and self.clockwork.is_late(running):
+            return "gateway-closed"
         return self.find_obstacle() or self.guard.find_reason(principal)
 
     def check_open(self) -> None:
@@ -143,10 +149,14 @@ class Gateway:
 
     def explain(self, principal: Principal, query: str, graphs: int) -> Explanation:
         """The decision on a query, for the caller, under what is in force."""
+        self.clockwork.settle(find_seat(principal), query)
         catalog = seat(principal, self.engine.catalog)
         key = (principal.key, query, graphs)
         found: Explanation = self.decisions.find(
-            key, principal.user, catalog, lambda: explain_query(catalog, principal.user, query, graphs)
+            key,
+            principal.user,
+            catalog,
+            lambda: explain_query(catalog, principal.user, query, graphs, self.engine.graphs.manner),
         )
         return found
 
@@ -162,6 +172,7 @@ class Gateway:
         with stage(DECISION):
             text = normalize(query)
             handle = name_handle(where, text)
+            self.clockwork.settle(where, text)
         running = self.engine.find(handle)
         if running is not None:
             return running, False
@@ -279,7 +290,23 @@ class Gateway:
         request: str = "",
     ) -> Changed:
         """Make a change of the catalog; when it returns, it is in force wherever rows are handed over (R10)."""
-        parsed = read_change(statements)
+        return self.change_by(
+            principal, read_change(statements), reason, dry_run=dry_run, expected=expected, request=request
+        )
+
+    def change_by(
+        self,
+        principal: Principal,
+        parsed: Sequence[Statement],
+        reason: str = "",
+        *,
+        dry_run: bool = False,
+        expected: int | None = None,
+        request: str = "",
+    ) -> Changed:
+        """As `change`, by statements that were read already."""
+        if any(isinstance(each, SetClock) for each in parsed):
+            raise refuse("clock-own", "the clock is set by the gateway alone")
         if len(parsed) > self.settings.most_statements:
             raise refuse(
                 "body-too-large", f"a change has at most {self.settings.most_statements:,} statements"
@@ -356,7 +383,8 @@ class Gateway:
 
     def _preview(self, catalog: Catalog, version: int) -> Changed:
         running = self.engine.running
-        found = preview(running, self.engine.catalog, self.sharing.narrow(catalog))
+        narrowed = self.sharing.narrow(catalog)
+        found = preview(running, self.engine.catalog, narrowed, self.engine.graphs.manner)
         touched = [each for each in running if each.handle in found]
         withdrawn = tuple(each for each in touched if found[each.handle] is not None)
         changed = tuple(each for each in touched if found[each.handle] is None)
@@ -380,6 +408,25 @@ class Gateway:
             self._end_lost()
             self.authenticator.accounts.forget_missing(catalog)
             return withdrawn
+
+    def _move_clock(self, moment: int, expected: int) -> None:
+        """Decisions that read the clock are those of this moment from now on; other gateways follow by themselves."""
+        with self._applying:
+            told = "a decision that reads the clock is another one"
+            try:
+                self.store.append_statements([SetClock(moment)], None, told, expected, actor=_CLOCK)
+            finally:
+                # also where somebody else was faster: it is then asked again, under what that made
+                self._take()
+        self.lease.renew(self.catalog.version)
+
+    def _follow_clock(self) -> None:
+        """Several times a second, beside `_look`: a store that hangs must not keep it from seeing what time it is."""
+        while not self._stopping.wait(self.settings.watch_seconds):
+            try:
+                self.clockwork.look()
+            except Exception as error:  # noqa: BLE001 — what is late is not handed over until it is done
+                _LOG.warning("the clock could not be moved: %s", type(error).__name__)
 
     def _end_lost(self) -> None:
         """Queries of sessions with a role that their user no longer has: nobody can sit there any more."""
@@ -437,23 +484,3 @@ class Gateway:
 
     def verify(self) -> Verification:
         return self.store.verify()
-
-
-def open_gateway(
-    settings: Settings, engine: Callable[[Catalog], Engine], folder: Path | None = None
-) -> tuple[Gateway, tuple[str, ...]]:
-    """The gateway over the settings' store; an empty one is filled from the folder.
-
-    Afterwards the store is the truth: statements by which the folder differs are given back, and never made.
-    """
-    from sluicegate.service.store import open_store, plan
-
-    store = open_store(settings.store)
-    try:
-        if store.is_empty and folder is not None:
-            store.fill(folder)
-        differs = () if folder is None else tuple(plan(folder, store).texts)
-        return Gateway(settings, store, engine), differs
-    except BaseException:
-        store.close()
-        raise

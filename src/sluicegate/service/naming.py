@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 
+from sluicegate.errors import DiagnosticError
 from sluicegate.language.print_query import print_query
 from sluicegate.language.queries import parse_query
+from sluicegate.language.query_syntax import StreamItem
+from sluicegate.language.xml.print_user_query import print_user_query
+from sluicegate.language.xml.reader import is_xml
 from sluicegate.runtime.network.seats import Seat, seat_json
 from sluicegate.source import SourceText
 
@@ -21,11 +27,39 @@ def normalize(query: str) -> str:
 
 
 def _normalize(query: str) -> str:
-    return print_query(parse_query(SourceText("<query>", query)))
+    parsed = parse_query(SourceText("<query>", query))
+    # one in XML stays so: its names are matched without regard to case, under each version of the catalog anew
+    return print_user_query(parsed) if is_xml(query) else print_query(parsed)
 
 
 # one who asks again for what runs is answered without reading it again; texts alone, so that nothing can be out of date
 _normalize_short = lru_cache(maxsize=4096)(_normalize)
+
+
+def name_streams(query: str) -> frozenset[str]:
+    """The streams that a text names, wherever in it; none where it cannot be read."""
+    return _name_short(query) if len(query) <= _SHORT else _name(query)
+
+
+def _name(query: str) -> frozenset[str]:
+    try:
+        return frozenset(_walk(parse_query(SourceText("<query>", query))))
+    except DiagnosticError:
+        return frozenset()
+
+
+_name_short = lru_cache(maxsize=4096)(_name)
+
+
+def _walk(node: object) -> Iterator[str]:
+    if isinstance(node, StreamItem):
+        yield node.stream
+    if is_dataclass(node) and not isinstance(node, type):
+        for each in fields(node):
+            yield from _walk(getattr(node, each.name))
+    elif isinstance(node, tuple | list):
+        for part in node:
+            yield from _walk(part)
 
 
 def name_handle(seat: Seat, normalized: str) -> str:

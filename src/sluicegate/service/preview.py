@@ -6,17 +6,20 @@ from collections.abc import Iterable
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.policy.catalog import Catalog
+from sluicegate.rewrite.manner import USUAL, Manner
 from sluicegate.runtime.network.authorize import authorize, find_changed, is_same_for
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import seat_catalog
 
 
-def preview(running: Iterable[Running], before: Catalog, after: Catalog) -> dict[str, str | None]:
+def preview(
+    running: Iterable[Running], before: Catalog, after: Catalog, manner: Manner = USUAL
+) -> dict[str, str | None]:
     """Handles that would change, with None, and those that would be withdrawn, with the reason."""
     found: dict[str, str | None] = {}
     for each in running:
         old, new = seat_catalog(before, each.seat), seat_catalog(after, each.seat)
-        if is_same_for(each.user, old, new):
+        if is_same_for(each.user, old, new, each.allowed.asked):
             continue
         changed = find_changed(each.allowed, before, after)
         if changed is not None:
@@ -24,7 +27,7 @@ def preview(running: Iterable[Running], before: Catalog, after: Catalog) -> dict
             continue
         try:
             allowed = authorize(
-                new, each.user, each.query, each.allowed.without, each.allowed.kept_out, after
+                new, each.user, each.query, each.allowed.without, each.allowed.kept_out, after, manner
             )
         except DiagnosticError as error:
             found[each.handle] = error.diagnostics[0].message

@@ -45,7 +45,7 @@ STATUS: Mapping[str, int] = {
     **dict.fromkeys(
         (
             *("administrators-only", "owners-only", "scope-missing", "may-not-append", "role-not-held"),
-            *("denied", "not-allowed", "sp-forged"),
+            *("denied", "not-allowed", "sp-forged", "clock-own", "xacml-others", "xacml-subject"),
         ),
         403,
     ),
@@ -58,6 +58,7 @@ STATUS: Mapping[str, int] = {
             "unknown-handle",
             "gate-handle",
             "store-version",
+            "unknown-policy",
         ),
         404,
     ),
@@ -65,10 +66,11 @@ STATUS: Mapping[str, int] = {
     "client-slow": 408,
     **dict.fromkeys(("store-conflict", "store-unchanged", "push-source", "nothing-to-run"), 409),
     **dict.fromkeys(("body-too-large", "text-too-large", "file-too-large"), 413),
-    "push-content": 415,
+    **dict.fromkeys(("push-content", "xacml-content"), 415),
     **dict.fromkeys(("rate-limit", "sign-in-blocked", "sign-in-busy", "query-limit", "stream-limit"), 429),
     "internal": 500,
     "not-served": 501,
+    "proxy-answer": 502,
     **dict.fromkeys(
         (
             *("gateway-closed", "gateway-lease", "identity-store", "token-keys-unavailable", "store-busy"),
@@ -79,6 +81,7 @@ STATUS: Mapping[str, int] = {
                 "not-acknowledged",
                 "gate-busy",
                 "gate-log",
+                "gateway-unreachable",
             ),
         ),
         503,

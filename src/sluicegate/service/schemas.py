@@ -186,6 +186,23 @@ class ChangedAnswer(BaseModel):
     queries: list[str] = Field(default_factory=list, description="their handles")
 
 
+class PolicyChangedAnswer(ChangedAnswer):
+    id: str
+
+
+class PolicyAnswer(BaseModel):
+    id: str
+    policy_version: str
+    is_set: bool
+    description: str | None = None
+    text: str | None = Field(default=None, description="its XML, where one policy was asked for")
+
+
+class PoliciesAnswer(BaseModel):
+    version: int
+    policies: list[PolicyAnswer]
+
+
 class VersionAnswer(BaseModel):
     version: int
 

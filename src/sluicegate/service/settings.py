@@ -14,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
+from sluicegate.rewrite.manner import Manner, Merge, OnPartial
 from sluicegate.service.identity.settings import IdentitySettings, OidcSettings, ProfileClaim
 
 PREFIX = "SLUICEGATE_"
@@ -44,6 +45,12 @@ class Settings:
     acknowledge_seconds: float = _setting(30.0, "how long a change waits for other gateways")
     watch_seconds: float = _setting(
         0.25, "how often valid sessions and new versions are looked for; at most 0.5"
+    )
+    merge: str = _setting(
+        "widen", "what becomes of windows finer than a grant allows: `widen`, or `paper` to refuse them"
+    )
+    on_partial: str = _setting(
+        "give", "what becomes of a query of which only a part may be given: `give` or `refuse`"
     )
     most_body_bytes: int = _setting(8_388_608, "the largest body of a push")
     most_text_bytes: int = _setting(1_048_576, "the largest body of any other request")
@@ -80,8 +87,17 @@ class Settings:
             raise _refuse("`lease_margin` is not between 0 and `lease_seconds`")
         if self.keep_result_bytes <= 0 or self.keep_token_seconds < 0:
             raise _refuse("`keep_result_bytes` or `keep_token_seconds` is below what can be kept")
+        if self.merge not in {each.value for each in Merge}:
+            raise _refuse("`merge` is neither `widen` nor `paper`")
+        if self.on_partial not in {each.value for each in OnPartial}:
+            raise _refuse("`on_partial` is neither `give` nor `refuse`")
         if self.metrics_token and len(self.metrics_token) < 32:
             raise _refuse("`metrics_token` has fewer than 32 characters")
+
+    @property
+    def manner(self) -> Manner:
+        """How policies and queries are put together."""
+        return Manner(Merge(self.merge), OnPartial(self.on_partial))
 
     @property
     def identity(self) -> IdentitySettings:

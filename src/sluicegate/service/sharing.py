@@ -54,4 +54,5 @@ class Sharing:
         }
         # else its tuples' own policies would go on to decide
         streams = {name: replace(catalog.streams[name], governed_by_provider=False) for name in paused}
-        return replace(catalog, grants=grants, streams={**catalog.streams, **streams})
+        shared = {**catalog.streams, **streams}
+        return replace(catalog, grants=grants, streams=shared, undecided=frozenset(paused))

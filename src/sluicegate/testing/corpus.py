@@ -6,7 +6,7 @@ Expected rows are written as `run --json` prints them: ISO times, `null`, an att
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,10 +16,12 @@ import yaml
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import INTEGER, Kind, Type
 from sluicegate.language.fold import apply
-from sluicegate.language.load import load_catalog, read_catalog
+from sluicegate.language.load import load_catalog, make_policy_statement, read_catalog
 from sluicegate.language.parse_statements import parse_statements
+from sluicegate.language.statements import Begin, Commit
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
+from sluicegate.rewrite.manner import USUAL, Manner, Merge, OnPartial
 from sluicegate.source import SourceText
 from sluicegate.testing.corpus_compare import compare_rows, parse_time
 from sluicegate.testing.corpus_elements import (
@@ -29,6 +31,7 @@ from sluicegate.testing.corpus_elements import (
     read_corpus_punctuation,
 )
 from sluicegate.testing.oracle_policies import SP
+from sluicegate.testing.stream_policies import write_stream_policy
 
 __all__ = ["Case", "CorpusError", "CorpusFile", "ExpectedError", "compare_rows", "load_corpus"]
 
@@ -36,7 +39,7 @@ RawRow: TypeAlias = Mapping[str, object]
 Rows: TypeAlias = tuple[dict[str, Any], ...]
 
 DECISIONS = frozenset({"permit", "partial", "empty", "deny"})
-_FILE_KEYS = frozenset({"name", "cites", "catalog", "catalog_file", "input", "cases"})
+_FILE_KEYS = frozenset({"name", "cites", "catalog", "catalog_file", "policies", "input", "cases"})
 _EXPECTATIONS = {
     "rows",
     "error",
@@ -49,7 +52,9 @@ _EXPECTATIONS = {
     "witness_attributes",
     "refused",
 }
-_CASE_KEYS = frozenset({"name", "user", "query", "also", "input"} | _EXPECTATIONS)
+_CASE_KEYS = frozenset(
+    {"name", "user", "query", "also", "policies", "input", "merge", "on_partial"} | _EXPECTATIONS
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +65,23 @@ class ExpectedError:
     at: str | None = None
 
 
+def add_policies(catalog: Catalog, texts: Iterable[str]) -> Catalog:
+    made = [make_policy_statement(SourceText("<policies>", each)) for each in texts]
+    return apply(catalog, [Begin(), *made, Commit()]) if made else catalog
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogSource:
     """A text, or where it is empty the folder of `*.sql` files; FROM FILE reads beside either."""
 
     folder: Path
     text: str = ""
+    policies: tuple[str, ...] = ()
+    """XACML policies besides, as XML."""
 
     def load(self) -> Catalog:
-        return read_catalog(self.text, folder=self.folder) if self.text else load_catalog(self.folder)
+        found = read_catalog(self.text, folder=self.folder) if self.text else load_catalog(self.folder)
+        return add_policies(found, self.policies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,10 @@ class Case:
     witness_attributes: frozenset[str] | None = None
     refused: tuple[str, ...] | None = None
     """The codes of punctuations of the input that are refused, stream by stream, in order."""
+    manner: Manner = USUAL
+    """`merge` and `on_partial`, where the case says something of them."""
+    policies: tuple[str, ...] = ()
+    """XACML policies of its own."""
 
     @property
     def label(self) -> str:
@@ -99,7 +116,7 @@ class Case:
 
     def load_catalog(self) -> Catalog:
         """The catalog with the case's own statements (`also`) folded into it after all others."""
-        base = self.catalog_source.load()
+        base = add_policies(self.catalog_source.load(), self.policies)
         return apply(base, parse_statements(SourceText("<also>", self.also))) if self.also else base
 
     def typed_input(self, catalog: Catalog) -> dict[str, Rows]:
@@ -183,12 +200,13 @@ def _load_file(path: Path) -> CorpusFile:
 def _read_source(reader: _Reader) -> CatalogSource:
     if ("catalog" in reader.content) == ("catalog_file" in reader.content):
         raise reader.error("catalog", "give either `catalog` or `catalog_file`")
+    policies = reader.policies()
     if "catalog" in reader.content:
-        return CatalogSource(reader.path.parent, reader.text("catalog"))
+        return CatalogSource(reader.path.parent, reader.text("catalog"), policies)
     folder = (reader.path.parent / reader.text("catalog_file")).resolve()
     if not folder.is_dir():
         raise reader.error("catalog_file", f"`{folder}` is not a folder")
-    return CatalogSource(folder)
+    return CatalogSource(folder, policies=policies)
 
 
 def _read_case(reader: _Reader, source: CatalogSource, shared: Mapping[str, tuple[RawRow, ...]]) -> Case:
@@ -220,7 +238,16 @@ def _read_case(reader: _Reader, source: CatalogSource, shared: Mapping[str, tupl
         valid_graphs=reader.count("valid_graphs"),
         witness_attributes=reader.names("witness_attributes"),
         refused=reader.texts("refused"),
+        manner=_read_manner(reader),
+        policies=reader.policies(),
     )
+
+
+def _read_manner(reader: _Reader) -> Manner:
+    try:
+        return Manner(Merge(reader.text("merge", "widen")), OnPartial(reader.text("on_partial", "give")))
+    except ValueError:
+        raise reader.error("merge", "is `widen` or `paper`, and on_partial `give` or `refuse`") from None
 
 
 def _check_distinct(path: Path, cases: tuple[Case, ...]) -> None:
@@ -283,6 +310,18 @@ class _Reader:
         return [
             _Reader(self.path, f"{self.place}{key}[{at}].", each) for at, each in enumerate(self._list(key))
         ]
+
+    def policies(self) -> tuple[str, ...]:
+        """XML, or what `write_stream_policy` makes XML of."""
+        if "policies" not in self.content:
+            return ()
+        try:
+            return tuple(
+                each if isinstance(each, str) else write_stream_policy(_Reader(self.path, "", each).content)
+                for each in self._list("policies")
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.error("policies", str(error)) from error
 
     def rows(self, key: str) -> tuple[RawRow, ...]:
         return tuple(part.content for part in self.parts(key))

@@ -32,6 +32,9 @@ and every tuple has the policy that is stated.
 allows all attributes that the query needs of it. A row of several tuples has those whom all of them allow, and with none
 is not there. Which rows grants give is settled first; what a policy hides is then left out of each.
 
+*Extent* (R18). Of what was open for a while only, windows that began before are not there, nor results that were not final
+when it closed.
+
 *Output.* Each row once for every largest shown set; a row that shows nothing is left out.
 """
 
@@ -52,6 +55,7 @@ from sluicegate.graph.operators import (
 from sluicegate.graph.windows import TupleWindow
 from sluicegate.policy.catalog import Catalog
 from sluicegate.testing.oracle_decide import possible_ways
+from sluicegate.testing.oracle_extent import EVERYTHING, Extent
 from sluicegate.testing.oracle_grants import Data, Principal
 from sluicegate.testing.oracle_policies import attributes_asked
 from sluicegate.testing.oracle_results import write_results
@@ -78,19 +82,24 @@ def expected(
     data: Data,
     united: bool = False,
     delegating: bool = False,
+    paper: bool = False,
+    extent: Extent = EVERYTHING,
 ) -> ModelResult:
     """What the user gets from the query over tuples in arrival order; a missing attribute is NULL.
 
-    `delegating` where the query has an ON RESULT: what the user may pass on.
+    `delegating` where the query has an ON RESULT: what the user may pass on. `paper`: a grant gives nothing of an
+    aggregate that is finer than it allows, or another function of an attribute that it aggregates. `extent`: which results count as whole (R18).
     """
     _check(query_root, united)
     catalog, data = write_results(catalog, user, query_root, data, _ask, delegating)
-    principal = Principal(catalog, user, data, delegating)
+    principal = Principal(catalog, user, data, delegating, paper)
     usage: Usage = {field.column: False for field in outputs if not field.hidden}
     allows = any(shown for _, shown in possible_ways(principal, query_root, usage, frozenset()))
     rows = []
     asked = attributes_asked(query_root, usage)
-    for row in Run(principal, united, asked).rows(query_root, usage, frozenset()):
+    for row in Run(principal, united, asked, extent).rows(query_root, usage, frozenset()):
+        if not extent.holds_result(row.time):
+            continue
         extra: dict[str, Value] = {}
         if WINDOW_START in row.values:
             extra = {"window_start": row.values[WINDOW_START], "window_end": row.values[WINDOW_END]}

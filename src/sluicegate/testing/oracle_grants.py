@@ -92,11 +92,13 @@ def _follows(premise: Expr, conclusion: Expr) -> bool:
 class Principal:
     """A user with the grants it holds, over given data."""
 
-    def __init__(self, catalog: Catalog, user: str, data: Data, delegating: bool = False) -> None:
+    def __init__(
+        self, catalog: Catalog, user: str, data: Data, delegating: bool = False, paper: bool = False
+    ) -> None:
         known = catalog.users.get(user)
         if known is not None and known.follow is not None:
             raise ValueError("the model does not know profile attributes that follow a stream")
-        self.catalog, self.delegating = catalog, delegating
+        self.catalog, self.delegating, self.paper = catalog, delegating, paper
         self.profile = dict(known.profile) if known is not None else {}
         facts = {key: fact.value.value for key, fact in catalog.facts.items()}
         self.env = Environment({name: value.value for name, value in self.profile.items()}, facts)
@@ -304,7 +306,9 @@ class Principal:
         return [
             reading
             for reading in self.readings(Privilege.AGGREGATE, node.input)
-            if self._covers(reading, node, usage) and self._keeps_population(reading, node.input)
+            if self._covers(reading, node, usage)
+            and self._keeps_population(reading, node.input)
+            and not (self.paper and _is_finer(reading, node, usage))
         ]
 
     def _covers(self, reading: Reading, node: Aggregate, usage: Usage) -> bool:
@@ -380,6 +384,26 @@ def covered_calls(reading: Reading, node: Aggregate, usage: Usage) -> list[AggCa
         if allowed:
             found.append(call)
     return found
+
+
+def _is_finer(reading: Reading, node: Aggregate, usage: Usage) -> bool:
+    """Rules (1), (2) and (4) of eXACML+, section 3.5."""
+    least, window = reading.grant.least, node.window
+    if least is not None and (window.size < least.size or window.step < least.step):
+        return True
+    aggregated = {
+        reading.place(right.attribute) for right in reading.grant.rights if right.attribute is not None
+    }
+    covered, origin = covered_calls(reading, node, usage), lineage(node.input)
+    for call in considered_calls(node, usage):
+        source = origin.get(call.arg) if isinstance(call.arg, Column) else None
+        if (
+            call not in covered
+            and isinstance(source, Column)
+            and (source.qualifier, source.name) in aggregated
+        ):
+            return True
+    return False
 
 
 def contains(bounds: tuple[int | None, int | None], first: int, last: int) -> bool:

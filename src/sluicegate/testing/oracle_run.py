@@ -21,6 +21,7 @@ from sluicegate.graph.operators import (
 )
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 from sluicegate.policy.model import LeastWindow
+from sluicegate.testing.oracle_extent import EVERYTHING, Extent
 from sluicegate.testing.oracle_grants import Principal, Reading, attributes_of, contains, covered_calls
 from sluicegate.testing.oracle_policies import Asked, hidden_columns
 from sluicegate.testing.oracle_usage import (
@@ -69,12 +70,19 @@ ANYBODY: Alternatives = frozenset({(NOBODY, frozenset())})
 class Run:
     """One query of one principal. `tied` names the streams that an operator's rows meet again in a join above."""
 
-    def __init__(self, principal: Principal, united: bool, asked: Mapping[str, Asked] | None = None) -> None:
+    def __init__(
+        self,
+        principal: Principal,
+        united: bool,
+        asked: Mapping[str, Asked] | None = None,
+        extent: Extent = EVERYTHING,
+    ) -> None:
         """`asked` says, by alias, what the query wants of a punctuated source's tuples (R15)."""
         self.principal = principal
         self.asked = asked or {}
         self.env = principal.env
         self.united = united
+        self.extent = extent
         self._made = 0
 
     def rows(self, node: Node, usage: Usage, tied: frozenset[str]) -> list[Row]:
@@ -290,7 +298,8 @@ class Run:
 
     def _panes(self, node: Aggregate, rows: list[Row], window: Window) -> list[Pane]:
         alone = len(list(leaves(node.input))) == 1
-        return cut_windows(rows, window, arrival_order if alone else time_order)
+        panes = cut_windows(rows, window, arrival_order if alone else time_order)
+        return [each for each in panes if self.extent.holds_window(node, each.start)]
 
     def _withhold(
         self, node: Aggregate, usage: Usage, pane: Pane, calls: Sequence[AggCall], least: int

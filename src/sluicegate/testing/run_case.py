@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sluicegate.errors import DiagnosticError
@@ -13,10 +13,13 @@ from sluicegate.graph.interpret import result_rows, run
 from sluicegate.graph.operators import Shield
 from sluicegate.graph.plan import END_NAME, START_NAME, AuthorizedPlan
 from sluicegate.language.resolve import ResolvedQuery, read_query
-from sluicegate.policy.catalog import Catalog
+from sluicegate.language.xacml.decisions import with_decisions
+from sluicegate.policy.catalog import DECIDED, Catalog
 from sluicegate.policy.environment import environment
 from sluicegate.rewrite.explain import Explanation, explain
+from sluicegate.rewrite.manner import Merge
 from sluicegate.rewrite.named_results import Results
+from sluicegate.rewrite.notice import tell_warnings
 from sluicegate.rewrite.notices import Decision
 from sluicegate.targets.base import Construct, Part, find_constructs
 from sluicegate.targets.duckdb import ABILITIES as DUCKDB
@@ -59,7 +62,8 @@ def judge_case(case: Case, engine: str = "interpreter") -> list[Difference]:
         return _judge_error(case.error, error)
     if case.error is not None:
         return [Difference("error", case.error.code, "the query is read")]
-    explanation = explain(catalog, case.user, query.root, query.united, 0, query.delegating)
+    found = explain(catalog, case.user, query.root, query.united, 0, query.delegating, case.manner)
+    explanation = replace(found, notices=(*tell_warnings(query.warnings), *found.notices))
     asked = Asked(case, catalog, query, case.typed_input(catalog), explanation)
     rows = [] if _is_unable(asked, engine) else _judge_rows(asked, ENGINES[engine])
     return [*_judge_explanation(case, explanation), *_judge_refused(asked), *rows]
@@ -175,15 +179,33 @@ def _run_duckdb(asked: Asked) -> Found:
 
 def _consult_model(asked: Asked) -> Found:
     query = asked.query
+    if any(each.kind == "partial" for each in asked.explanation.notices):
+        # refused for being partial: the model knows what a part is, not who wants none
+        return []
     return expected(
-        asked.catalog,
+        _decide_everyone(asked.catalog, asked.case.user),
         asked.case.user,
         query.root,
         query.outputs,
         asked.data,
         query.united,
         query.delegating,
+        asked.case.manner.merge is Merge.PAPER,
     ).rows
+
+
+def _decide_everyone(catalog: Catalog, user: str) -> Catalog:
+    """What policies come to is tested by itself; from there on the model decides by its own rules.
+
+    Makers of named results need theirs too, under names of their own.
+    """
+    others = {
+        f"{grant.name} of {each}": replace(grant, name=f"{grant.name} of {each}")
+        for each in (catalog.users if catalog.policies else ())
+        for grant in with_decisions(catalog, each).grants_to(each)
+        if grant.name.startswith(DECIDED) and each != user
+    }
+    return with_decisions(replace(catalog, grants={**catalog.grants, **others}) if others else catalog, user)
 
 
 def released_plan(asked: Asked) -> AuthorizedPlan | None:

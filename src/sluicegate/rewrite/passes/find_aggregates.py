@@ -14,36 +14,39 @@ from sluicegate.policy.bind import Binder
 from sluicegate.policy.model import Grant, LeastWindow, Privilege
 from sluicegate.rewrite.blocks import AggLeaf, Block, SourceLeaf, all_blocks, is_plain, joins, leaves
 from sluicegate.rewrite.candidates import AggCandidate, Matched, matchings
+from sluicegate.rewrite.manner import Merge
 from sluicegate.rewrite.passes.set_usage import Need, Usage
 
 
-def find_aggregates(block: Block, usage: Usage, binder: Binder) -> dict[str, tuple[AggCandidate, ...]]:
+def find_aggregates(
+    block: Block, usage: Usage, binder: Binder, merge: Merge = Merge.WIDEN
+) -> dict[str, tuple[AggCandidate, ...]]:
     """Candidates by the aggregate's name; aggregates that no grant names are left out."""
     found: dict[str, tuple[AggCandidate, ...]] = {}
     for inner in all_blocks(block):
         for leaf in leaves(inner.tree):
             if isinstance(leaf, AggLeaf):
-                candidates = _candidates(leaf, usage, binder)
+                candidates = _candidates(leaf, usage, binder, merge)
                 if candidates:
                     found[leaf.name] = candidates
     return found
 
 
-def _candidates(leaf: AggLeaf, usage: Usage, binder: Binder) -> tuple[AggCandidate, ...]:
+def _candidates(leaf: AggLeaf, usage: Usage, binder: Binder, merge: Merge) -> tuple[AggCandidate, ...]:
     inputs = tuple(leaves(leaf.input.tree))
     sources = tuple(each.source for each in inputs if isinstance(each, SourceLeaf))
     if len(sources) != len(inputs):
         return ()
     grants = binder.catalog.grants_on(binder.user.name, tuple(source.stream for source in sources))
     return tuple(
-        _candidate(Matched(binder, grant, matching), leaf, usage)
+        _candidate(Matched(binder, grant, matching), leaf, usage, merge)
         for grant in grants
         if grant.privilege is Privilege.AGGREGATE
         for matching in matchings(grant, sources)
     )
 
 
-def _candidate(matched: Matched, leaf: AggLeaf, usage: Usage) -> AggCandidate:
+def _candidate(matched: Matched, leaf: AggLeaf, usage: Usage, merge: Merge) -> AggCandidate:
     grant = matched.grant
     predicate = matched.predicate()
     covered = frozenset(call.field.column for call in used_calls(leaf, usage) if _covers(matched, call))
@@ -57,6 +60,10 @@ def _candidate(matched: Matched, leaf: AggLeaf, usage: Usage) -> AggCandidate:
         or refusal
     )
     refusal = refusal or _window_kind(grant.least, leaf.window)
+    if merge is Merge.PAPER:
+        refusal = (
+            refusal or _finer(grant.least, leaf.window) or _other_function(matched, leaf, usage, covered)
+        )
     return AggCandidate(grant, predicate, covered, widen(leaf.window, grant.least), narrowing, refusal)
 
 
@@ -140,6 +147,23 @@ def _window_kind(least: LeastWindow | None, window: Window) -> str | None:
     if least.rows != isinstance(window, TupleWindow):
         allowed, asked = ("tuples", "time") if least.rows else ("time", "tuples")
         return f"it allows windows by {allowed}, not by {asked}"
+    return None
+
+
+def _finer(least: LeastWindow | None, window: Window) -> str | None:
+    """Rules (1) and (2) of eXACML+: a smaller window is refused, not widened."""
+    if least is None or (window.size >= least.size and window.step >= least.step):
+        return None
+    return "the window asked for is finer than it allows, and windows are not widened"
+
+
+def _other_function(matched: Matched, leaf: AggLeaf, usage: Usage, covered: frozenset[Column]) -> str | None:
+    """Rule (4): another function of an attribute that the grant aggregates is refused, not left out."""
+    attributes = tuple(right.attribute for right in matched.grant.rights if right.attribute is not None)
+    aggregated = matched.columns(attributes)
+    for call in used_calls(leaf, usage):
+        if call.field.column not in covered and call.arg in aggregated:
+            return f"it allows another function than {call_text(call)} of that attribute"
     return None
 
 

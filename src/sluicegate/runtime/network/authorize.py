@@ -15,12 +15,15 @@ from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.windows import TupleWindow, Window
 from sluicegate.language.query_syntax import StartAt
 from sluicegate.language.resolve import read_query
+from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.environment import environment
 from sluicegate.policy.ledger import Entry
 from sluicegate.policy.model import Follow, Grant, User
 from sluicegate.policy.verdict import standing_of
+from sluicegate.rewrite.manner import USUAL, Manner, OnPartial
 from sluicegate.rewrite.named_results import KeptOut, Made, Results
+from sluicegate.rewrite.notice import tell_warnings
 from sluicegate.rewrite.notices import Decision, Notice, judge
 from sluicegate.rewrite.pipeline import Draft, rewrite
 from sluicegate.rewrite.releases import find_releases
@@ -79,6 +82,7 @@ def authorize(
     without: frozenset[str] = frozenset(),
     kept_out: KeptOut = frozenset(),
     makers: Catalog | None = None,
+    manner: Manner = USUAL,
 ) -> Allowed:
     """Raises `DiagnosticError` with the reason where the user may have nothing, or it cannot be run.
 
@@ -87,6 +91,8 @@ def authorize(
     """
     deciding = makers or catalog
     if without:
+        # what is decided now is not decided again, so what is left out stays out
+        catalog = with_decisions(catalog, user)
         kept = {name: grant for name, grant in catalog.grants.items() if name not in without}
         catalog = replace(catalog, grants=kept)
     with stage(DECISION):
@@ -95,9 +101,11 @@ def authorize(
         results = Results(deciding, kept_out, delegating=asked.delegating)
         catalog = results.seat(catalog, user, asked.root)
     with stage(REWRITING):
-        draft = rewrite(catalog, known or User(user), asked.root, asked.united, asked.delegating)
+        draft = rewrite(
+            catalog, known or User(user), asked.root, asked.united, asked.delegating, manner.merge
+        )
     with stage(DECISION):
-        own, notices = _decide(draft, results.tell_ended(asked.root))
+        own, notices = _decide(draft, results.tell_ended(asked.root), manner.on_partial)
     with stage(REWRITING):
         used = results.used_by(own)
         plan = results.inline(own)
@@ -108,7 +116,7 @@ def authorize(
         return Allowed(
             shaped,
             find_layout(plan),
-            notices,
+            (*tell_warnings(asked.warnings), *notices),
             asked.start,
             find_releases(draft, user, None),
             follow,
@@ -138,8 +146,10 @@ def _sides(node: Join) -> list[Window]:
     return [each for each in (node.left_window, node.right_window) if each is not None]
 
 
-def _decide(draft: Draft, ended: tuple[Notice, ...]) -> tuple[AuthorizedPlan, tuple[Notice, ...]]:
-    judged = judge(draft)
+def _decide(
+    draft: Draft, ended: tuple[Notice, ...], on_partial: OnPartial
+) -> tuple[AuthorizedPlan, tuple[Notice, ...]]:
+    judged = judge(draft, on_partial)
     notices = (*ended, *judged.notices)
     if judged.decision is Decision.DENY:
         raise _refuse("denied", notices, "no grant applies")
@@ -159,20 +169,31 @@ def find_changed(allowed: Allowed, old: Catalog, new: Catalog) -> str | None:
     return None
 
 
-def is_same_for(user: str, old: Catalog, new: Catalog) -> bool:
-    """Whether nothing that a decision about the user's queries depends on differs: then they need not be judged anew."""
+def is_same_for(user: str, old: Catalog, new: Catalog, named: Iterable[str] | None = None) -> bool:
+    """Whether nothing that a decision about the user's queries depends on differs: then they need not be judged anew.
+
+    `named` are the streams that they name, where that is known: policies are asked about these alone.
+    """
     if old.streams != new.streams or old.punctuations != new.punctuations:
         return False
     # what its roles inherit from each other too: policies of tuples are judged role by role (R15)
     if old.users.get(user) != new.users.get(user) or standing_of(old, user) != standing_of(new, user):
         return False
+    if old.policies or new.policies:
+        streams = None if named is None else sorted(set(named))
+        old, new = with_decisions(old, user, streams), with_decisions(new, user, streams)
     grants = new.grants_to(user)
     if old.grants_to(user) != grants:
         return False
     if _reaches_results(user, new, grants):
         # what their makers may have decides too
-        return (old.grants, old.users, old.roles, old.facts) == (new.grants, new.users, new.roles, new.facts)
+        return _list_makers_basis(old) == _list_makers_basis(new)
     return old.facts == new.facts or not any(find_facts(grant) for grant in grants)
+
+
+def _list_makers_basis(catalog: Catalog) -> tuple[object, ...]:
+    by_policies = (catalog.policies, catalog.judged_at) if catalog.policies else ()
+    return catalog.grants, catalog.users, catalog.roles, catalog.facts, by_policies
 
 
 def _reaches_results(user: str, catalog: Catalog, grants: Iterable[Grant]) -> bool:

@@ -6,10 +6,12 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
+from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Fact, Grant, Stream, User
 from sluicegate.policy.punctuation import ServerPunctuation
 from sluicegate.policy.verdict import Standing, standing_of
+from sluicegate.rewrite.manner import USUAL, Manner
 from sluicegate.rewrite.named_results import KeptOut
 from sluicegate.runtime.network.authorize import Allowed, authorize, find_facts
 from sluicegate.runtime.stages import DECISION, stage
@@ -48,6 +50,7 @@ class Basis:
 
 def find_basis(catalog: Catalog, user: str, named: frozenset[str], makers: Catalog | None = None) -> Basis:
     """For a query that names these streams: the user's grants that name one of them, and what those name in turn."""
+    catalog = with_decisions(catalog, user, named)
     grants = tuple(each for each in catalog.grants_to(user) if not named.isdisjoint(each.stream_names))
     streams = named.union(*(each.stream_names for each in grants))
     known = catalog.users.get(user)
@@ -80,8 +83,9 @@ class _Kept:
 class Graphs:
     """`authorize` with a memory, from any thread. Refusals are not remembered: they are found anew each time."""
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
+    def __init__(self, most: int = MOST_KEPT, manner: Manner = USUAL) -> None:
         self._most = most
+        self.manner = manner
         self._lock = threading.Lock()
         self._kept: OrderedDict[Asked, _Kept] = OrderedDict()
         self.hits = 0
@@ -102,7 +106,7 @@ class Graphs:
             found = self._find(key, catalog, makers)
         if found is not None:
             return found
-        allowed = authorize(catalog, user, query, without, kept_out, makers)
+        allowed = authorize(catalog, user, query, without, kept_out, makers, self.manner)
         self._keep(key, _Kept(find_basis(catalog, user, allowed.asked, makers), allowed))
         return allowed
 

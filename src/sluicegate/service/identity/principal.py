@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from sluicegate.expr.nodes import Literal
+from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
 from sluicegate.policy.roles import juniors
@@ -93,6 +94,6 @@ def find_seat(principal: Principal) -> Seat:
 def seat(principal: Principal, catalog: Catalog) -> Catalog:
     """The catalog with the principal's user as it is in this session: active roles only, profile from its claims.
 
-    Everything that decides access for a principal is asked of this catalog.
+    Everything that decides access for a principal is asked of this catalog, in which policies have decided too.
     """
-    return seat_catalog(catalog, find_seat(principal))
+    return with_decisions(seat_catalog(catalog, find_seat(principal)), principal.user)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query, Request
@@ -43,7 +42,7 @@ def change(asked: ChangeAsked, caller: Caller, gateway: OpenGateway, request_id:
         expected=asked.expected_version,
         request=request_id,
     )
-    return _show_change(made, caller, gateway)
+    return show_change(made, caller, gateway)
 
 
 def rollback(
@@ -51,11 +50,11 @@ def rollback(
 ) -> ChangedAnswer:
     """A new version whose state is that of an old one."""
     made = gateway.rollback(caller, asked.version, asked.reason, request_id)
-    return _show_change(made, caller, gateway)
+    return show_change(made, caller, gateway)
 
 
-def _show_change(made: Changed, caller: Principal, gateway: Gateway) -> ChangedAnswer:
-    """Of the queries that the caller may know of."""
+def show_change(made: Changed, caller: Principal, gateway: Gateway) -> ChangedAnswer:
+    """What became of the queries that the caller may know of."""
     withdrawn = [each.handle for each in made.withdrawn if gateway.may_know(caller, each)]
     changed = [each.handle for each in made.changed if gateway.may_know(caller, each)]
     return ChangedAnswer(
@@ -99,9 +98,7 @@ def _find_own(catalog: Catalog, caller: Principal) -> Catalog:
         if each.grantor == caller.user or all(ref.stream in streams for ref in each.streams)
     }
     punctuations = {name: each for name, each in catalog.punctuations.items() if each.stream in streams}
-    return replace(
-        catalog, streams=streams, grants=grants, punctuations=punctuations, users={}, roles={}, facts={}
-    )
+    return Catalog(catalog.version, streams, grants=grants, punctuations=punctuations)
 
 
 def show_history(

@@ -53,7 +53,8 @@ def tell_who(
     found = gateway.find_stream(caller, stream)
     if attribute is not None and found.type_of(attribute) is None:
         raise refuse("unknown-attribute", "the stream has no such attribute")
-    entries = [each.to_json() for each in who(gateway.engine.catalog, stream, attribute)]
+    catalog = gateway.clockwork.judge_now(gateway.engine.catalog)
+    entries = [each.to_json() for each in who(catalog, stream, attribute)]
     return WhoAnswer(stream=stream, attribute=attribute, entries=entries)
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Response
+from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 
+from sluicegate.language.xacml.carrier import read_carried
+from sluicegate.rewrite.explain import Explanation
 from sluicegate.rewrite.explain_json import explanation_json
 from sluicegate.service.access import Caller, Need, OpenGateway, RequestId, Route
 from sluicegate.service.gateway import Gateway
+from sluicegate.service.identity.principal import Principal
 from sluicegate.service.presenting import show_query
+from sluicegate.service.routes.xacml import JSON, XML, find_kind
 from sluicegate.service.schemas import (
     AckAsked,
     DoneAnswer,
@@ -31,15 +37,43 @@ def explain(
     gateway.record(
         caller, "explain", asked.query, grants=found.used, decision=found.decision.value, request=request_id
     )
-    return {**explanation_json(found), "version": gateway.engine.catalog.version}
+    shown = explanation_json(found, _may_see_policies(caller, gateway, found))
+    return {**shown, "version": gateway.engine.catalog.version}
+
+
+def _may_see_policies(caller: Principal, gateway: Gateway, found: Explanation) -> bool:
+    """Which policies decided, and why, is for the owner of all that they were asked about, and administrators."""
+    streams = [gateway.catalog.streams.get(each.stream) for each in found.decided]
+    return caller.is_admin or (
+        bool(streams) and all(each is not None and caller.owns(each) for each in streams)
+    )
+
+
+async def read_asked(request: Request, caller: Caller) -> str:
+    """The query of a body: in JSON, or inside an XACML request, which has to be in the caller's own name (bypass 31)."""
+    kind, body = find_kind(request), await request.body()
+    if kind in (XML, JSON):
+        return (await run_in_threadpool(read_carried, body, caller.user)).query
+    if kind != "application/json":
+        told = f"the content is `application/json`, `{XML}` or `{JSON}`"
+        raise RequestValidationError([{"loc": ("body",), "msg": told}])
+    try:
+        return QueryAsked.model_validate_json(body).query
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
+        raise RequestValidationError(found) from None
 
 
 async def register(
-    asked: QueryAsked, caller: Caller, gateway: OpenGateway, request_id: RequestId, response: Response
+    asked: Annotated[str, Depends(read_asked)],
+    caller: Caller,
+    gateway: OpenGateway,
+    request_id: RequestId,
+    response: Response,
 ) -> QueryAnswer:
-    """Start a query: 201, or 200 where it runs already."""
+    """Start a query, which may come in an XACML request: 201, or 200 where it runs already."""
     # only this may wait; what FastAPI does behind a plain function, it does in one more thread
-    found = await run_in_threadpool(gateway.register, caller, asked.query, request_id)
+    found = await run_in_threadpool(gateway.register, caller, asked, request_id)
     response.status_code = 201 if found.created else 200
     response.headers["location"] = f"/v1/queries/{found.running.handle}"
     return _show(gateway, found.running.handle, caller)
@@ -88,6 +122,16 @@ def drop(handle: str, caller: Caller, gateway: OpenGateway, request_id: RequestI
     return DoneAnswer()
 
 
+_ASKED = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": QueryAsked.model_json_schema()},
+            XML: {"schema": {"type": "string"}},
+            JSON: {"schema": {"type": "object"}},
+        },
+    }
+}
 ROUTES = (
     Route("POST", "/v1/explain", explain, Need.READ),
     Route(
@@ -95,7 +139,7 @@ ROUTES = (
         "/v1/queries",
         register,
         Need.READ,
-        {"status_code": 201, "responses": {200: {"model": QueryAnswer}}},
+        {"status_code": 201, "responses": {200: {"model": QueryAnswer}}, "openapi_extra": _ASKED},
     ),
     Route("GET", "/v1/queries", list_queries, Need.READ),
     Route("GET", _HANDLE, show, Need.READ),

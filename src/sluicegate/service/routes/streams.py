@@ -36,7 +36,7 @@ _SHOWN_REFUSALS = 1000
 
 def list_streams(caller: Caller, gateway: OpenGateway) -> StreamsAnswer:
     """Streams that one may know of, with the attributes that one may see."""
-    seated = seat(caller, gateway.catalog)
+    seated = seat(caller, gateway.clockwork.judge_now(gateway.catalog))
     known = seated if caller.is_admin else hide_unknown(caller, seated)
     writable = {
         ref.stream

@@ -15,6 +15,7 @@ from sluicegate.language.print_catalog import catalog_statements, write_grant
 from sluicegate.language.statements import (
     AlterRole,
     AlterUser,
+    CreatePolicy,
     CreateRole,
     CreateSP,
     CreateStream,
@@ -48,8 +49,8 @@ def find_difference(before: Catalog, after: Catalog) -> list[Statement]:
 
 
 def is_same(one: Catalog, other: Catalog) -> bool:
-    """Equal but for the version."""
-    return replace(one, version=0) == replace(other, version=0)
+    """Equal but for the version, and the moment that decisions were made at: it is the gateway's, and never goes back."""
+    return replace(one, version=0, judged_at=None) == replace(other, version=0, judged_at=None)
 
 
 def _rebuild(before: Catalog, after: Catalog) -> list[Statement]:
@@ -59,14 +60,23 @@ def _rebuild(before: Catalog, after: Catalog) -> list[Statement]:
     draft.drop(ObjectKind.STREAM, before.streams)
     draft.drop(ObjectKind.USER, before.users)
     draft.drop(ObjectKind.ROLE, before.roles)
+    draft.drop(ObjectKind.POLICY, before.policies)
     draft.emit(*_drop_facts(before, before.facts))
-    return [*draft.statements, *order_statements(catalog_statements(after))]
+    return [*draft.statements, *order_statements(catalog_statements(replace(after, judged_at=None)))]
 
 
 def _alter(before: Catalog, after: Catalog) -> list[Statement]:
     wanted = catalog_statements(after)
     draft = _Draft(before)
-    for step in (_drop_gone, _change_roles, _change_users, _change_streams, _change_facts, _change_rest):
+    for step in (
+        _drop_gone,
+        _change_roles,
+        _change_users,
+        _change_streams,
+        _change_facts,
+        _change_rest,
+        _change_policies,
+    ):
         step(draft, after, wanted)
     return draft.statements
 
@@ -84,7 +94,7 @@ class _Draft:
             self.statements += statements
 
     def drop(self, kind: ObjectKind, names: Iterable[str]) -> None:
-        cascade = kind not in (ObjectKind.GRANT, ObjectKind.SP)
+        cascade = kind not in (ObjectKind.GRANT, ObjectKind.SP, ObjectKind.POLICY)
         for name in names:
             if name in _HOLDERS[kind](self.catalog):
                 self.emit(_drop_plainly(self.catalog, Drop(kind, Name(name), cascade)))
@@ -96,6 +106,7 @@ _HOLDERS: dict[ObjectKind, Callable[[Catalog], Iterable[str]]] = {
     ObjectKind.STREAM: lambda catalog: catalog.streams,
     ObjectKind.USER: lambda catalog: catalog.users,
     ObjectKind.ROLE: lambda catalog: catalog.roles,
+    ObjectKind.POLICY: lambda catalog: catalog.policies,
 }
 
 
@@ -197,3 +208,15 @@ def _change_rest(draft: _Draft, after: Catalog, wanted: list[Statement]) -> None
     draft.emit(*(each for each in wanted if isinstance(each, CreateSP) and each.name.text not in known))
     grants = [grant for name, grant in after.grants.items() if draft.catalog.grants.get(name) != grant]
     draft.emit(*(replace(write_grant(each), replace=each.name in draft.catalog.grants) for each in grants))
+
+
+def _change_policies(draft: _Draft, after: Catalog, wanted: list[Statement]) -> None:
+    """All in one go: sets and what they refer to come and go together."""
+    before = draft.catalog.policies
+    gone = [Drop(ObjectKind.POLICY, Name(each)) for each in before if each not in after.policies]
+    changed = [
+        replace(each, replace=each.name.text in before)
+        for each in wanted
+        if isinstance(each, CreatePolicy) and before.get(each.name.text) != after.policies[each.name.text]
+    ]
+    draft.emit(*gone, *changed)

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import InvariantError
 from sluicegate.language.lexing import MAX_FILE_SIZE
-from sluicegate.language.load import load_catalog
+from sluicegate.language.load import list_policy_files, load_catalog
 from sluicegate.language.print_catalog import catalog_statements
 from sluicegate.language.print_statements import print_statement
 from sluicegate.language.statements import (
     AlterUser,
     CreateGrant,
+    CreatePolicy,
     CreateRole,
     CreateSP,
     CreateStream,
     CreateUser,
+    SetClock,
     SetFact,
     Statement,
 )
@@ -42,6 +44,8 @@ _FILES: dict[type[Statement], str] = {
     SetFact: "facts",
     CreateSP: "punctuations",
     CreateGrant: "grants",
+    CreatePolicy: "policies",
+    SetClock: "policies",
 }
 _HEAD = "-- Written by `sluicegate export`.\n"
 
@@ -75,14 +79,15 @@ def plan(folder: Path, store: Store, judge: Judge | None = None) -> Plan:
 def export_catalog(catalog: Catalog, folder: Path, replace: bool = False) -> list[Path]:
     """Files by kind, read back and found equal before the first of them is put into the folder.
 
-    With `replace`, `*.sql` files that were there go: their statements would stand beside the same ones again.
+    With `replace`, `*.sql` files and policies that were there go: their statements would stand beside the same ones again.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         present = [each for each in folder.iterdir() if each.name.lower().endswith(".sql")]
+        present += list_policy_files(folder)
         if present and not replace:
             help_ = "take an empty folder, or say that they are to be replaced (`--replace`)"
-            fail("export-folder", f"`{folder}` holds `*.sql` files already", help_)
+            fail("export-folder", f"`{folder}` holds `*.sql` files or policies already", help_)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".export-") as made:
             written = _write_files(catalog, Path(made))
             if not is_same(load_catalog(made), catalog):
