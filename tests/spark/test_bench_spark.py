@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 def test_enforce_compares_every_way_and_draws(spark: SparkSession, tmp_path: Path) -> None:
     result = enforce.run(json=True, out=tmp_path, quick=True, spark=spark)
     kept = json.loads((tmp_path / "enforce.json").read_text(encoding="utf-8"))
-    ways = [("batch", "by_hand"), ("frame", "by_hand"), ("engine", "kept"), ("engine", "by_hand")]
+    frames, engines = (
+        [("batch", "by_hand"), ("frame", "by_hand")],
+        [("engine", "kept"), ("engine", "by_hand")],
+    )
+    ways = dict.fromkeys(("select", "aggregate"), frames + engines)
+    ways["join"] = [*frames, ("early", "by_hand"), *engines]
     assert [(row["query"], row["way"], row["against"]) for row in kept["throughput"]] == [
-        (query, *way) for query in ("select", "aggregate", "join") for way in ways
+        (query, *way) for query, own in ways.items() for way in own
     ]
     assert all(row["throughput"] > 0 and row["result_rows"] > 0 for row in kept["throughput"])
     assert [row["health"] for row in kept["fig9"]["joins"]] == ["uniform", "normal"]

@@ -20,6 +20,7 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.graph.operators import sources
 from sluicegate.language.load import read_catalog
 from sluicegate.language.resolve import read_query
+from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.environment import environment
 from sluicegate.runtime.network.lift import lift_joins
 from sluicegate.runtime.network.shapes import find_shape
@@ -90,7 +91,7 @@ def _streamable(cases: Iterable[tuple[str, Case]]) -> Iterator[tuple[str, Case, 
 
 
 def _of_corpus(case: CorpusCase) -> tuple[str, Case]:
-    catalog = case.load_catalog()
+    catalog = with_decisions(case.load_catalog(), case.user)
     asked = read_query(case.query, catalog)
     data = case.typed_input(catalog)
     return case.label, Case(catalog, case.user, asked.root, asked.outputs, asked.united, data)

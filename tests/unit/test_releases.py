@@ -17,6 +17,7 @@ from sluicegate.graph.plan import GRANT_NAME
 from sluicegate.graph.windows import TimeWindow, TupleWindow
 from sluicegate.language.load import load_catalog, read_catalog
 from sluicegate.language.resolve import read_query
+from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.ledger import Admitted, Entry, Extent, Refused, admit
 from sluicegate.rewrite.pipeline import Draft, rewrite
@@ -59,7 +60,7 @@ CREATE GRANT tabular AGGREGATE (SUM(x)) ON S, Tab WHERE S.k = Tab.k TO USER tabl
 
 def draft_of(user: str, query: str, catalog: Catalog = CATALOG) -> Draft:
     asked = read_query(query, catalog)
-    return rewrite(catalog, catalog.users[user], asked.root, asked.united)
+    return rewrite(with_decisions(catalog, user), catalog.users[user], asked.root, asked.united)
 
 
 def releases(user: str, query: str, extent: Extent | None = None) -> tuple[Entry, ...]:
