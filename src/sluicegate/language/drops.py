@@ -103,7 +103,9 @@ def remove(catalog: Catalog, removal: Removal) -> Catalog:
         kept_policies = {name: each for name, each in policies.items() if name not in removal.policies}
         policies = Policies(kept_policies, policies)
     facts, judged_at = catalog.facts, catalog.judged_at
-    return Catalog(catalog.version, streams, roles, users, facts, grants, kept, policies, judged_at)
+    return Catalog(
+        catalog.version, streams, roles, users, facts, grants, kept, policies, judged_at, catalog.late
+    )
 
 
 def _refuse_denied(catalog: Catalog, name: Name, models: frozenset[str]) -> None:

@@ -40,6 +40,7 @@ class State:
         self.punctuations: dict[str, ServerPunctuation] = dict(catalog.punctuations)
         self.policies: dict[str, StoredPolicy] = dict(catalog.policies)
         self.judged_at = catalog.judged_at
+        self.late: dict[str, frozenset[str]] = dict(catalog.late)
         self.fact_types: dict[str, Type] = dict(catalog.fact_types)
         self._known = catalog.policies
 
@@ -56,6 +57,7 @@ class State:
             dict(self.punctuations),
             self._known,
             self.judged_at,
+            dict(self.late),
         )
 
     def owns(self, stream: str) -> bool:

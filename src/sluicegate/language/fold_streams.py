@@ -50,6 +50,7 @@ def create_stream(state: State, statement: CreateStream) -> None:
     stream = _with_options(state, stream, options)
     _check_stream(stream, statement.name.span)
     state.streams[stream.name] = stream
+    state.late.pop(stream.name, None)
 
 
 def alter_stream(state: State, statement: AlterStream) -> None:
@@ -70,7 +71,15 @@ def alter_stream(state: State, statement: AlterStream) -> None:
             raise TypeError(f"unknown action {statement.action}")
     _check_stream(changed, statement.name.span)
     state.streams[stream.name] = changed
+    _note_late(state, stream, changed)
     _check_results(state, stream, statement.span)
+
+
+def _note_late(state: State, before: Stream, after: Stream) -> None:
+    """What is added later is in nobody's `*` (D6): policies that were there had no say in it either."""
+    old, new = {name for name, _ in before.attributes}, {name for name, _ in after.attributes}
+    late = state.late.get(before.name, frozenset()) & new
+    state.late[before.name] = late | (new - old) if state.policies else late
 
 
 def _refuse_result(stream: Stream, statement: AlterStream) -> None:

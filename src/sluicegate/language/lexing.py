@@ -92,7 +92,7 @@ def tokenize(
             tokens.append(Token(STRING, word[1:-1].replace("''", "'"), here, at, ""))
         elif group == "quoted":
             tokens.append(Token(QUOTED, word[1:-1].replace('""', '"'), here, at, ""))
-            problems.extend(_check_name(Span(source, here, at), tokens[-1].text))
+            problems.extend(check_name(Span(source, here, at), tokens[-1].text))
         else:
             tokens.append(Token(_KINDS[str(group)], word, here, at, ""))
     if problems:
@@ -129,7 +129,8 @@ def _too_deep(span: Span) -> Diagnostic:
     return Diagnostic("too-deep", f"brackets are nested more than {MAX_NESTING} deep", span)
 
 
-def _check_name(span: Span, name: str) -> list[Diagnostic]:
+def check_name(span: Span, name: str) -> list[Diagnostic]:
+    """What keeps a text from being a name, wherever it is written."""
     if not name:
         return [Diagnostic("empty-name", "a quoted name is empty", span)]
     if _INVISIBLE.search(name):

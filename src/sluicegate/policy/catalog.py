@@ -53,6 +53,8 @@ class Catalog:
     """XACML policies. What they come to for a user is put among the grants by `language.xacml.decisions`."""
     judged_at: int | None = None
     """The moment at which those that read the clock decide, in microseconds; without one they have no clock."""
+    late: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    """Attributes that streams got while there were policies: only a policy that names them shows them (D6)."""
     decided: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
     """The users and streams whose decisions are among the grants already."""
     undecided: frozenset[str] = frozenset()

@@ -230,7 +230,11 @@ class Engine:
             seat
             for seat, named in seats.items()
             if not is_same_for(
-                seat.user, seat_catalog(self.catalog, seat), seat_catalog(catalog, seat), named
+                seat.user,
+                seat_catalog(self.catalog, seat),
+                seat_catalog(catalog, seat),
+                named,
+                (self.catalog, catalog),
             )
         }
         return [(handle, each) for handle, each in self._running.items() if each.seat in touched]

@@ -32,9 +32,8 @@ class Clockwork:
 
     def __init__(self, gateway: Gateway, clock: Clock, move: Callable[[int, int], None]) -> None:
         self._gateway, self._clock, self._move = gateway, clock, move
-        self._catalog: Catalog | None = None
-        self._quiet: set[Pair] = set()
-        """Under that catalog they do not read the clock, so there is nothing to look at."""
+        self._quiet: tuple[Catalog | None, set[Pair]] = (None, set())
+        """Those that do not read the clock under this catalog, so that there is nothing to look at."""
         self._late: frozenset[Pair] = frozenset()
 
     def is_late(self, running: Running) -> bool:
@@ -44,23 +43,31 @@ class Clockwork:
     def look(self) -> None:
         """Several times a second: move the clock where a query that runs may have something else by now (R10–R12)."""
         catalog = self._gateway.engine.catalog
-        pairs = {(each.seat, each.allowed.asked) for each in self._gateway.engine.running}
+        running = self._gateway.engine.running if catalog.policies else ()
+        pairs = {(each.seat, each.allowed.asked) for each in running}
         try:
-            self._late = frozenset(self._find_late(catalog, pairs if catalog.policies else set()))
+            late = frozenset(self._find_late(catalog, pairs))
         except BaseException:
             self._late = frozenset(pairs)
             raise
-        if self._late and self._try_move(catalog, self._late):
+        if catalog is not self._gateway.engine.catalog:
+            # whoever put another one in force meanwhile looks by that one
+            return
+        self._late = late
+        if late and self._try_move(catalog, late) and self._late is late:
             self._late = frozenset()
 
     def _find_late(self, catalog: Catalog, pairs: set[Pair]) -> list[Pair]:
-        if catalog is not self._catalog:
-            self._catalog, self._quiet = catalog, set()
-        for seat, named in pairs - self._quiet:
-            if not reads_clock(seat_catalog(catalog, seat), seat.user, named):
-                self._quiet.add((seat, named))
+        # read once: a change looks from a thread of its own, by a catalog of its own
+        known, quiet = self._quiet
+        if known is not catalog:
+            quiet = set()
+            self._quiet = (catalog, quiet)
+        for seat, named in pairs - quiet:
+            if not reads_clock(seat_catalog(catalog, seat), seat.user, named, catalog):
+                quiet.add((seat, named))
         now = self.find_moment(catalog)
-        return [each for each in pairs - self._quiet if _is_overdue(catalog, each, now)]
+        return [each for each in pairs - quiet if _is_overdue(catalog, each, now)]
 
     def settle(self, seat: Seat, query: str) -> None:
         """Before a query is decided on: the moment that counts for it is now."""
@@ -100,4 +107,4 @@ class Clockwork:
 
 def _is_overdue(catalog: Catalog, pair: Pair, now: int) -> bool:
     seat, named = pair
-    return is_overdue(seat_catalog(catalog, seat), seat.user, named, now)
+    return is_overdue(seat_catalog(catalog, seat), seat.user, named, now, catalog)

@@ -407,6 +407,7 @@ class Gateway:
             self.ended(self.guard.look(catalog))
             self._end_lost()
             self.authenticator.accounts.forget_missing(catalog)
+            self._look_at_clock()
             return withdrawn
 
     def _move_clock(self, moment: int, expected: int) -> None:
@@ -423,10 +424,14 @@ class Gateway:
     def _follow_clock(self) -> None:
         """Several times a second, beside `_look`: a store that hangs must not keep it from seeing what time it is."""
         while not self._stopping.wait(self.settings.watch_seconds):
-            try:
-                self.clockwork.look()
-            except Exception as error:  # noqa: BLE001 — what is late is not handed over until it is done
-                _LOG.warning("the clock could not be moved: %s", type(error).__name__)
+            self._look_at_clock()
+
+    def _look_at_clock(self) -> None:
+        """Also after a change: the moment of its decisions may be long ago where nothing depended on it before (R10)."""
+        try:
+            self.clockwork.look()
+        except Exception as error:  # noqa: BLE001 — what is late is not handed over until it is done
+            _LOG.warning("the clock could not be moved: %s", type(error).__name__)
 
     def _end_lost(self) -> None:
         """Queries of sessions with a role that their user no longer has: nobody can sit there any more."""

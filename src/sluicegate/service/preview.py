@@ -19,7 +19,7 @@ def preview(
     found: dict[str, str | None] = {}
     for each in running:
         old, new = seat_catalog(before, each.seat), seat_catalog(after, each.seat)
-        if is_same_for(each.user, old, new, each.allowed.asked):
+        if is_same_for(each.user, old, new, each.allowed.asked, (before, after)):
             continue
         changed = find_changed(each.allowed, before, after)
         if changed is not None:

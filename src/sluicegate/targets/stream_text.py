@@ -164,13 +164,13 @@ class ConditionWriter:
 
 
 def _list_members(expr: Expr) -> Expr:
-    """`x IN {…}` as comparisons; an empty set has no members."""
+    """`x IN {…}` as comparisons; of an empty set `x <> x`, which is unknown where x is, as the test itself."""
     match expr:
         case Call("is_member", (arg, Literal(value=frozenset() as items, of=of))) if of.element is not None:
             element = Type(of.element)
             ordered = sorted(items, key=lambda each: (str(type(each)), each))
             parts = tuple(Compare(Op.EQ, arg, Literal(each, element)) for each in ordered)
-            return Or(parts) if parts else Literal(False, expr.of)
+            return Or(parts) if parts else Compare(Op.NE, arg, arg)
         case And(args):
             return And(tuple(map(_list_members, args)))
         case Or(args):

@@ -31,7 +31,9 @@ def permit_overrides(given: list[Decision]) -> Decision:
 
 
 def first_applicable(given: list[Decision]) -> Decision:
-    return next((each for each in given if each is not N), N)
+    """It does not say what an error could have been, so for what is above it could have been either (C.1)."""
+    found = next((each for each in given if each is not N), N)
+    return IDP if found.indeterminate else found
 
 
 def deny_unless_permit(given: list[Decision]) -> Decision:

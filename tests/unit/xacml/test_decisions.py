@@ -116,9 +116,8 @@ def test_a_decision_is_made_once_for_all_versions_that_agree(monkeypatch: pytest
         decide_stream(each, "ura", "weather")
     assert len(asked) == 2
     changed = apply(catalog, parse_statements(SourceText("<text>", "ALTER STREAM weather ADD snow INT;")))
-    found = decide_stream(changed.judge_at(micros(NOON)), "ura", "weather").grant
-    assert found is not None
-    assert "snow" in [each.name for each in found.attributes]
+    assert decide_stream(changed.judge_at(micros(NOON)), "ura", "weather").grant is not None
+    assert len(asked) == 3
 
 
 def test_the_request_has_the_profile_but_not_what_follows_a_stream() -> None:
@@ -278,3 +277,20 @@ def test_check_warns_of_policies_that_permit_nothing() -> None:
     assert not any(
         code in ("unread-stream", "user-without-grants", "role-without-grants") for code, _ in found
     )
+
+
+def test_an_attribute_added_later_is_shown_by_maps_that_name_it_alone() -> None:
+    """D6: it is in no grant's `*`, and a policy that says nothing of attributes could not know of it either."""
+    silent = {"id": "silent", "stream": "weather", "role": "Planner"}
+    naming = {"id": "naming", "stream": "weather", "user": "own", "map": ["rain", "snow"]}
+    catalog = make(silent, also="ALTER STREAM weather ADD snow INT;")
+    (grant,) = with_decisions(catalog, "ura", ["weather"]).grants_to("ura")
+    assert [each.name for each in grant.attributes] == ["at", "rain", "wind"]
+    text = f"CREATE POLICY 'naming' AS {write_string(write_stream_policy(naming))};"
+    named = apply(catalog, parse_statements(SourceText("<text>", text)))
+    (grant,) = with_decisions(named, "own", ["weather"]).grants_to("own")
+    assert [each.name for each in grant.attributes] == ["rain", "snow"]
+    (grant,) = with_decisions(named, "ura", ["weather"]).grants_to("ura")
+    assert [each.name for each in grant.attributes] == ["at", "rain", "wind"]
+    back = "ALTER STREAM weather DROP snow;"
+    assert apply(named, parse_statements(SourceText("<text>", back))).late == {"weather": frozenset()}

@@ -85,8 +85,12 @@ def _find_query(request: Request, stream: str) -> str:
 def _list_contents(request: Request) -> Iterator[str]:
     for category in request.categories:
         content = category.content
-        if isinstance(content, XmlContent) and content.name == ROOT:
-            yield content.write()
+        if not isinstance(content, XmlContent):
+            continue
+        if content.name != ROOT:
+            # passed over, it would leave the whole stream asked for
+            _fail("xacml-request", f"the content is `{content.name[:60]}`, not a `{ROOT}`")
+        yield content.write()
 
 
 def _name_stream(query: str) -> str:

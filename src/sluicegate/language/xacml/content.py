@@ -11,9 +11,12 @@ from typing import Final
 from lxml import etree
 
 from sluicegate.policy.xacml.context import ContentNode
+from sluicegate.policy.xacml.signature import LimitError
+from sluicegate.policy.xacml.values import Value
 
 MAX_PATH: Final = 200
 MAX_CONTENT: Final = 500
+MAX_CONTENT_TEXT: Final = 256 * 1024
 # A step, and not the start of a call of a function other than the tests of nodes.
 _RELATIVE = re.compile(
     r"(?:text|node|comment|processing-instruction)\s*\(|[@.*]|[\w.-]+(?::(?!:)[\w.*-]+)?\s*(?![\w.:(-])|[\w-]+::"
@@ -21,7 +24,12 @@ _RELATIVE = re.compile(
 _PREDICATE = re.compile(r"\[([^\]]*)")
 # A predicate within it, another axis, a parent, or a path from the top.
 _FAR = re.compile(r"\[|::|\.\.|//|(?:^|[^\w*.@)\s-])\s*/|^\s*/|\b(?:and|or|div|mod)\s*/")
+_NAMESPACES = re.compile(r"\bnamespace\s*::")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+
+
+class UnsupportedPathError(ValueError):
+    """A path that the standard takes, and we do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,9 @@ class XmlContent:
         alone = copy.deepcopy(element)
         alone.tail = None
         self._root = alone
-        self._size = sum(1 for _ in alone.iter())
+        self._size = sum(1 + len(each.attrib) for each in alone.iter())
+        # many attributes of one element would take long to read, and are not looked into
+        self._length = sum(map(_measure, alone.iter())) if self._size <= MAX_CONTENT else 0
 
     @property
     def name(self) -> str:
@@ -61,16 +71,23 @@ class XmlContent:
         return etree.tostring(self._root, encoding="unicode")
 
     def select(
-        self, path: str, namespaces: tuple[tuple[str, str], ...], within: str | None
+        self, path: str, namespaces: tuple[tuple[str, str], ...], within: Value | None
     ) -> Sequence[XmlNode]:
         if self._size > MAX_CONTENT:
-            raise ValueError(f"the content has more than {MAX_CONTENT} nodes")
+            raise LimitError(f"the content has more than {MAX_CONTENT} nodes")
+        if self._length > MAX_CONTENT_TEXT:
+            raise LimitError(f"the content has more than {MAX_CONTENT_TEXT} characters")
         if within is None:
             return _run(self._root, _from_document(path), namespaces)
-        at = _run(self._root, _from_document(within), namespaces)
+        # the request's path has the request's prefixes
+        at = _run(self._root, _from_document(within.content), within.namespaces)
         if len(at) != 1 or at[0].part is not None:
             raise ValueError("the context selector does not find one element")
         return _run(at[0].element, path, namespaces)
+
+
+def _measure(element: etree._Element) -> int:
+    return sum(map(len, (element.text or "", element.tail or "", *map(str, element.attrib.values()))))
 
 
 def _run(start: etree._Element, path: str, namespaces: tuple[tuple[str, str], ...]) -> list[XmlNode]:
@@ -87,7 +104,17 @@ def _run(start: etree._Element, path: str, namespaces: tuple[tuple[str, str], ..
 
 def _from_document(path: str) -> str:
     """A relative path starts at the document, above its element; lxml would start at the element."""
-    return "|".join(f"/{each}" if _RELATIVE.match(each) else each for each in _split_union(path))
+    return "|".join(map(_from_top, _split_union(path)))
+
+
+def _from_top(path: str) -> str:
+    if _RELATIVE.match(path):
+        return f"/{path}"
+    if path.startswith("/") or (path.lstrip("( ").startswith("/") and "|" not in _QUOTED.sub("", path)):
+        return path
+    if path.startswith("("):
+        raise UnsupportedPathError("a path in parentheses that does not start with `/` is not supported")
+    raise ValueError("it does not find nodes")
 
 
 def _split_union(path: str) -> list[str]:
@@ -101,13 +128,26 @@ def _split_union(path: str) -> list[str]:
     return [*parts, path[start:].strip()]
 
 
+def check_path(path: str, from_document: bool) -> None:
+    """Raises `UnsupportedPathError` where a policy has a path that the standard takes, and we do not."""
+    try:
+        etree.XPath(path)
+        _check_path(_from_document(path) if from_document else path)
+    except UnsupportedPathError:
+        raise
+    except (etree.XPathSyntaxError, ValueError):
+        return  # an error of each request
+
+
 def _check_path(path: str) -> None:
     """What a predicate looks at for each node has to be near it: else the work grows beyond all bounds."""
     if len(path) > MAX_PATH:
-        raise ValueError(f"it has more than {MAX_PATH} characters")
+        raise UnsupportedPathError(f"it has more than {MAX_PATH} characters")
+    if _NAMESPACES.search(_QUOTED.sub("''", path)):
+        raise UnsupportedPathError("the namespaces of nodes are not supported")
     for predicate in _PREDICATE.findall(_QUOTED.sub("''", path)):
         if _FAR.search(predicate):
-            raise ValueError("a predicate that looks further than below its node is not supported")
+            raise UnsupportedPathError("a predicate that looks further than below its node is not supported")
 
 
 def _make_node(found: object) -> XmlNode:

@@ -7,7 +7,7 @@ answer is one grant, `xacml:<stream>` to that user. It is derived, never stored.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sluicegate.expr.nodes import Literal
@@ -92,12 +92,15 @@ def decide_stream(catalog: Catalog, user: str, stream: str, at: int | None = Non
     if stream in catalog.undecided:
         return Decided(user, stream, None, Decision.NOT_APPLICABLE, "sharing of the stream is paused")
     moment = catalog.judged_at if at is None else at
-    key = (user, catalog.roles_of(user), person.inactive, _profile(person), known)
+    late = catalog.late.get(stream, frozenset())
+    key = (user, catalog.roles_of(user), person.inactive, _profile(person), known, late)
     found = catalog.policies.recall(key) or catalog.policies.recall((key, moment))
     if isinstance(found, Decided):
         return found
     made = _decide(catalog, person, known, moment)
-    catalog.policies.remember((key, moment) if made.read_clock else key, made)
+    if at is None or not made.read_clock:
+        # a look at the clock is at a moment of its own: kept, each would drive out what is asked for again
+        catalog.policies.remember((key, moment) if made.read_clock else key, made)
     return made
 
 
@@ -118,10 +121,18 @@ def _decide(catalog: Catalog, user: User, stream: Stream, moment: int | None) ->
     clock = None if moment is None else moment_at(moment)
     asked = [held] if not user.inactive else [held, sorted({*held, *user.inactive})]
     results = [decide(root, make_request(user, roles, stream.name), clock) for roles in asked]
-    return _conclude(user.name, stream, results)
+    made = _conclude(user.name, stream, results, catalog.late.get(stream.name, frozenset()))
+    if clock is None and made.read_clock and made.grant is not None:
+        # a rule that denies after hours denies nothing where it finds no time (R7)
+        told = "a policy reads the clock, and there is none"
+        status = Status(StatusCode.PROCESSING_ERROR, told)
+        return replace(
+            made, grant=None, decision=Decision.INDETERMINATE_DP, reason=told, obligations=(), status=status
+        )
+    return made
 
 
-def _conclude(user: str, stream: Stream, results: list[Result]) -> Decided:
+def _conclude(user: str, stream: Stream, results: list[Result], late: frozenset[str]) -> Decided:
     policies = tuple(dict.fromkeys(each.policy_id for result in results for each in result.policies))
     obligations = tuple(dict.fromkeys(each for result in results for each in result.obligations))
     clock = any(each.read_clock for each in results)
@@ -130,7 +141,7 @@ def _conclude(user: str, stream: Stream, results: list[Result]) -> Decided:
         reason = refused.status.message or f"the policies say {refused.decision.standard}"
         status = refused.status
         return Decided(user, stream.name, None, refused.decision, reason, policies, (), clock, status)
-    made = fulfil(obligations, stream, user)
+    made = fulfil(obligations, stream, user, late)
     if isinstance(made, Refusal):
         return Decided(user, stream.name, None, Decision.PERMIT, made.reason, policies, obligations, clock)
     return Decided(user, stream.name, made, Decision.PERMIT, "permitted", policies, obligations, clock)

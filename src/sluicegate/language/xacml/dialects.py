@@ -9,6 +9,7 @@ from typing import Final
 from sluicegate.language.xacml.cursor import Cursor
 from sluicegate.language.xacml.read_expressions import (
     DesignatorReader,
+    check_pattern,
     list_named,
     read_attribute,
     read_attribute_value,
@@ -53,6 +54,7 @@ def read_match(at: Cursor, read: DesignatorReader) -> Match:
     try:
         function = find_first_order(function_id)
         function.check((Kind(value.type), Kind(attribute.type)))
+        check_pattern(function, value)
     except MisuseError as error:
         raise at.blame(error) from None
     if function.gives != Kind(DataType.BOOLEAN) or function.rest is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ _SHORT_TYPES: Final = {each.short: each for each in DataType}
 _REQUEST_NAMES: Final = frozenset(
     {"ReturnPolicyIdList", "CombinedDecision", "XPathVersion", "Category", "MultiRequests", *SHORT_CATEGORIES}
 )
+
+_NO_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _BadRequest(Exception):  # noqa: N818 — it becomes an answer
@@ -160,7 +163,7 @@ def _read_value(kind: DataType, given: Any) -> Value:
     if isinstance(given, bool):
         return read_value(kind, "true" if given else "false")
     if isinstance(given, (str, int, float)):
-        return read_value(kind, given if isinstance(given, str) else repr(given))
+        return read_value(kind, _check_characters(given) if isinstance(given, str) else repr(given))
     raise _BadRequest("a value is neither text, number nor boolean")
 
 
@@ -181,7 +184,14 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     found = given.get(name)
     if not isinstance(found, str):
         raise _BadRequest(f"`{name}` is not a text")
-    return found
+    return _check_characters(found)
+
+
+def _check_characters(text: str) -> str:
+    """What XML cannot hold could be in no policy, and in no answer."""
+    if _NO_CHARACTERS.search(text):
+        raise _BadRequest("a text has characters that XML cannot hold")
+    return text
 
 
 def _flag(given: Mapping[str, Any], name: str) -> bool:

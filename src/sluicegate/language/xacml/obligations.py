@@ -23,6 +23,7 @@ from sluicegate.language.xml.user_query import OTHER_NAMES, read_extent
 from sluicegate.policy.catalog import DECIDED
 from sluicegate.policy.model import AggRight, Grant, LeastWindow, Privilege, Stream, StreamRef, Subject
 from sluicegate.policy.xacml.context import Assignment, Notice
+from sluicegate.policy.xacml.names import DataType
 from sluicegate.source import SourceText
 
 FILTER: Final = "exacml:obligation:stream-filter"
@@ -77,10 +78,12 @@ def name_grant(stream: str) -> str:
     return DECIDED + stream
 
 
-def fulfil(obligations: Sequence[Notice], stream: Stream, user: str) -> Grant | Refusal:
-    """The one grant that fulfils all of them."""
+def fulfil(
+    obligations: Sequence[Notice], stream: Stream, user: str, late: frozenset[str] = frozenset()
+) -> Grant | Refusal:
+    """The one grant that fulfils all of them. Attributes that are `late` are shown by maps that name them alone."""
     try:
-        grant = _make_grant(obligations, stream, Subject(user, is_user=True))
+        grant = _make_grant(obligations, stream, Subject(user, is_user=True), late)
         check_enforceable(grant, [stream])
     except UnfulfillableError as error:
         return Refusal(str(error))
@@ -95,7 +98,9 @@ def check_obligation(obligation: Notice, stream: Stream) -> str | None:
     return found.reason if isinstance(found, Refusal) else None
 
 
-def _make_grant(obligations: Sequence[Notice], stream: Stream, subject: Subject) -> Grant:
+def _make_grant(
+    obligations: Sequence[Notice], stream: Stream, subject: Subject, late: frozenset[str]
+) -> Grant:
     sorted_: dict[str, list[dict[str, list[Assignment]]]] = {FILTER: [], MAP: [], WINDOW: []}
     for each in obligations:
         if each.notice_id not in sorted_:
@@ -110,7 +115,7 @@ def _make_grant(obligations: Sequence[Notice], stream: Stream, subject: Subject)
     windows = [_read_window(parts, stream) for parts in sorted_[WINDOW]]
     name, refs = name_grant(stream.name), (StreamRef(stream.name, stream.name),)
     if not windows:
-        shown = _columns(stream, mapped)
+        shown = _columns(stream, {name for name, _ in stream.attributes} - late if mapped is None else mapped)
         return Grant(name, subject, Privilege.READ, refs, shown, predicate=predicate)
     least, rights = _join_windows(windows, mapped, stream)
     narrow = () if mapped is None else _columns(stream, mapped)
@@ -142,9 +147,12 @@ def _text(assignment: Assignment) -> str:
 
 def _read_condition(assignment: Assignment, stream: Stream) -> Expr:
     """Attributes and literals of the language, nothing that depends on who asks or on facts."""
-    if assignment.value.written is None:
-        # a value of the request inside a text could be any text: a condition of somebody else's making
-        raise UnfulfillableError("a filter's condition has to be written in the policy, not computed")
+    if assignment.value.written is None or assignment.value.type is not DataType.STRING:
+        # a value of the request inside a text could be any text: a condition of somebody else's making; functions
+        # that read a text as another type make it look like one that was written
+        raise UnfulfillableError(
+            "a filter's condition has to be a string written in the policy, not computed"
+        )
     cursor = Cursor.over(SourceText("<filter>", assignment.value.text))
     expr = parse_expression(cursor)
     if not cursor.done:

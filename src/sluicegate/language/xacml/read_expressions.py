@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from sluicegate.language.xacml.content import UnsupportedPathError, check_path
 from sluicegate.language.xacml.cursor import Cursor
 from sluicegate.language.xacml.xml import own_namespaces
 from sluicegate.policy.xacml.context import Request
@@ -20,7 +21,8 @@ from sluicegate.policy.xacml.model import (
     VariableReference,
 )
 from sluicegate.policy.xacml.names import DataType
-from sluicegate.policy.xacml.signature import Function, Kind, MisuseError, UndeterminedError
+from sluicegate.policy.xacml.regex_syntax import PatternError, UnsupportedPatternError, compile_pattern
+from sluicegate.policy.xacml.signature import Function, Kind, LimitError, MisuseError, UndeterminedError
 from sluicegate.policy.xacml.values import BadValueError, Value, read_value
 
 # How to find the type of a variable, which may stand further below.
@@ -42,7 +44,7 @@ def read_attribute_value(at: Cursor) -> Value:
     if kind is not DataType.XPATH_EXPRESSION:
         return value
     category = at.need("XPathCategory")
-    return replace(value, xpath_category=category, namespaces=own_namespaces(at.element))
+    return replace(value, xpath_category=category, namespaces=own_namespaces(at.element, text))
 
 
 def read_designator(at: Cursor) -> Designator:
@@ -58,13 +60,14 @@ def read_designator(at: Cursor) -> Designator:
 
 def read_selector(at: Cursor) -> Selector:
     at.check_attributes("Category", "Path", "DataType", "MustBePresent", "ContextSelectorId")
+    _check_path(at, at.need("Path"), at.get("ContextSelectorId") is None)
     return Selector(
         at.need("Category"),
         at.need("Path"),
         at.data_type(),
         at.flag("MustBePresent"),
         at.get("ContextSelectorId"),
-        own_namespaces(at.element),
+        own_namespaces(at.element, at.need("Path")),
     )
 
 
@@ -89,6 +92,8 @@ class ExpressionReader:
         match at.name:
             case "AttributeValue":
                 value = read_attribute_value(at)
+                if value.type is DataType.XPATH_EXPRESSION:
+                    _check_path(at, value.content, from_document=True)
                 return value, Kind(value.type)
             case "Apply":
                 return self._read_apply(at)
@@ -128,6 +133,7 @@ class ExpressionReader:
     ) -> tuple[tuple[Expression, ...], Kind]:
         read = [self.read(each) for each in parts]
         function.check([kind for _, kind in read])
+        check_pattern(function, read[0][0] if read else None)
         return tuple(expression for expression, _ in read), function.gives
 
     def _read_higher(
@@ -139,7 +145,28 @@ class ExpressionReader:
         inner = find_first_order(inner_id)
         read = [self.read(each) for each in parts[1:]]
         kind = function.check(inner, [kind for _, kind in read])
+        check_pattern(inner, read[0][0])
         return (FunctionName(inner_id), *(expression for expression, _ in read)), kind
+
+
+def _check_path(at: Cursor, path: str, from_document: bool) -> None:
+    """At once: as an Indeterminate of each request it would be a Permit to permit-unless-deny."""
+    try:
+        check_path(path, from_document)
+    except UnsupportedPathError as error:
+        raise at.refuse("xacml-selector", f"the XPath `{path}` cannot be used: {error}") from None
+
+
+def check_pattern(function: Function, pattern: Expression | None) -> None:
+    """Likewise a pattern that we do not read; one that is none is an error of each request, as the standard has it."""
+    if not function.slow or not isinstance(pattern, Value):
+        return
+    try:
+        compile_pattern(pattern.content)
+    except UnsupportedPatternError as error:
+        raise MisuseError("xacml-constant", f"the pattern is not supported: {error}") from None
+    except PatternError:
+        return
 
 
 def _check_constant(at: Cursor, expression: Apply) -> None:
@@ -148,8 +175,8 @@ def _check_constant(at: Cursor, expression: Apply) -> None:
         return
     try:
         evaluate(expression, Scope(Lookup(Request(), None)))
-    except UndeterminedError as error:
-        raise at.refuse("xacml-constant", f"this can never be evaluated: {error.status.message}") from None
+    except (UndeterminedError, LimitError) as error:
+        raise at.refuse("xacml-constant", f"this can never be evaluated: {error}") from None
 
 
 def _is_constant(expression: Expression) -> bool:

@@ -89,7 +89,9 @@ def _read_category(at: Cursor) -> Category:
 
 def _read_content(at: Cursor) -> XmlContent | None:
     """Exactly one element can be looked into; the standard knows no other content."""
-    return XmlContent(at.element[0]) if len(at.element) == 1 else None
+    if len(at.element) > 1:
+        raise at.refuse("xacml-syntax", f"`{at.name}` has more than one element")
+    return XmlContent(at.element[0]) if len(at.element) else None
 
 
 def _read_attribute_3(at: Cursor) -> Attribute:

@@ -19,6 +19,8 @@ from sluicegate.source import SourceText, Span
 MAX_SIZE: Final = 8 * 1024 * 1024
 MAX_DEPTH: Final = 100
 MAX_ELEMENTS: Final = 200_000
+# Declarations that hold at one place: each element knows all that are above it.
+MAX_NAMESPACES: Final = 100
 # What users wrote can be as long as the document.
 MAX_MESSAGE: Final = 500
 _CHUNK: Final = 64 * 1024
@@ -75,14 +77,23 @@ def parse_xml(content: bytes | str, name: str, max_size: int = MAX_SIZE) -> Tree
     """The tree of a text, or a diagnostic that says why it is refused."""
     if len(content) > max_size:
         raise _reject_text(SourceText(name, ""), "xml-too-large", f"more than {max_size} bytes")
-    source = SourceText(name, content if isinstance(content, str) else decode_xml(content, name))
-    at = _PROLOG.match(source.text)
-    if at is not None and source.text.startswith("<!DOCTYPE", at.end()):
+    text = content.removeprefix("\ufeff") if isinstance(content, str) else decode_xml(content, name)
+    source = SourceText(name, text)
+    if text.startswith("\ufeff"):
+        # the parser would pass over it, and what follows would not be looked at here
+        raise _reject_text(source, "xml-encoding", "more than one mark of byte order")
+    at = _PROLOG.match(text)
+    if at is not None and text.startswith("<!DOCTYPE", at.end()):
         span = Span(source, at.end(), at.end() + len("<!DOCTYPE"))
-        raise DiagnosticError(
-            [Diagnostic("xml-document-type", "a document type declaration is refused", span)]
-        )
-    return Tree(source, _build(source))
+        raise _refuse_document_type(span)
+    root = _build(source)
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise _refuse_document_type(Span(source, 0, 1))
+    return Tree(source, root)
+
+
+def _refuse_document_type(span: Span) -> DiagnosticError:
+    return DiagnosticError([Diagnostic("xml-document-type", "a document type declaration is refused", span)])
 
 
 def decode_xml(content: bytes, name: str) -> str:
@@ -102,7 +113,7 @@ def decode_xml(content: bytes, name: str) -> str:
 def _build(source: SourceText) -> etree._Element:
     """Fed in pieces, so that what is too deep or too much is refused before the rest of it is read."""
     parser = etree.XMLPullParser(
-        events=("start", "end"),
+        events=("start", "end", "start-ns", "end-ns"),
         encoding="utf-8",
         resolve_entities=False,
         no_network=True,
@@ -136,10 +147,14 @@ class _Counts:
         self._source = source
         self._depth = 0
         self._elements = 0
+        self._namespaces = 0
 
     def take(self, events: Iterator[tuple[str, object]]) -> None:
         for event, _ in events:
-            if event != "start":
+            if event.endswith("-ns"):
+                self._take_namespace(opened=event == "start-ns")
+                continue
+            if event == "end":
                 self._depth -= 1
                 continue
             self._depth += 1
@@ -150,6 +165,15 @@ class _Counts:
                 )
             if self._elements > MAX_ELEMENTS:
                 raise _reject_text(self._source, "xml-too-large", f"more than {MAX_ELEMENTS} elements")
+
+    def _take_namespace(self, opened: bool) -> None:
+        self._namespaces += 1 if opened else -1
+        if self._namespaces > MAX_NAMESPACES:
+            raise _reject_text(
+                self._source,
+                "xml-too-large",
+                f"more than {MAX_NAMESPACES} declarations of namespaces within each other",
+            )
 
 
 def _tell_syntax(source: SourceText, error: etree.XMLSyntaxError) -> DiagnosticError:
@@ -179,7 +203,7 @@ def text_of(element: etree._Element) -> str:
     return "".join(element.itertext())
 
 
-def own_namespaces(element: etree._Element) -> tuple[tuple[str, str], ...]:
-    """The prefixes that an XPath at this place can use."""
+def own_namespaces(element: etree._Element, path: str) -> tuple[tuple[str, str], ...]:
+    """The prefixes that an XPath at this place uses."""
     known: Mapping[str | None, str] = element.nsmap
-    return tuple(sorted((prefix, uri) for prefix, uri in known.items() if prefix))
+    return tuple(sorted((prefix, uri) for prefix, uri in known.items() if prefix and f"{prefix}:" in path))

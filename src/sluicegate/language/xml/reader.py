@@ -21,6 +21,7 @@ MAX_ELEMENTS = 1_000
 MAX_ELEMENT_DEPTH = 20
 
 _TAG = re.compile(r"</?[^\s<>/]*[^<>]{0,200}>?")
+_DECLARATION = re.compile(r"xmlns(?::.*)?", re.DOTALL)
 _NAME = re.compile(r"</?([^\s<>/]*)")
 _BLANK = " \t\r\n\ufeff"
 _MISMATCH = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
@@ -133,7 +134,12 @@ class _Reader:
 
     def _read_attributes(self, given: list[str]) -> dict[str, str]:
         pairs = zip(given[::2], given[1::2], strict=True)
-        found = {_local(name): value for name, value in pairs if not name.startswith("xmlns")}
+        named = [(_local(name), value) for name, value in pairs if not _DECLARATION.fullmatch(name)]
+        found = dict(named)
+        if len(found) != len(named):
+            raise self._fail(
+                "xml-syntax", "an attribute stands twice, with and without a prefix", self._here()
+            )
         for value in found.values():
             # a reference such as &#x202E; is harmless in the source, and not in what it stands for
             try:

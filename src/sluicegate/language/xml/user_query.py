@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Expr
 from sluicegate.language.expressions import parse_expression
-from sluicegate.language.lexing import NUMBER, Cursor
+from sluicegate.language.lexing import NUMBER, Cursor, check_name
 from sluicegate.language.literals import read_duration
 from sluicegate.language.query_syntax import Output, Query, SelectQuery, Star, StreamItem, WindowSpec
 from sluicegate.language.resolve_expression import AGGREGATES
@@ -70,7 +70,7 @@ def _read_stream(element: Element) -> StreamItem:
     name = element.attributes.get("name")
     if not name:
         raise _fail("xml-element", "a stream has a name", element.span, 'write <Stream name="…"/>')
-    return StreamItem(name, span=element.span)
+    return StreamItem(_read_name(name, element), span=element.span)
 
 
 def _read_filter(element: Element | None) -> Expr | None:
@@ -123,7 +123,17 @@ def _is_bare(call: FuncCall) -> bool:
 def _read_output(element: Element, parse: Callable[[Cursor], Expr]) -> Output:
     _check_attributes(element, {"as"})
     expr = _read_whole(element, parse)
-    return Output(expr, element.attributes.get("as"), element.span_of(0, len(element.text)))
+    alias = element.attributes.get("as")
+    named = None if alias is None else _read_name(alias, element)
+    return Output(expr, named, element.span_of(0, len(element.text)))
+
+
+def _read_name(name: str, element: Element) -> str:
+    """What the other form lets stand in quotes, and no more: names with `#` are our own."""
+    wrong = check_name(element.span, name)
+    if wrong:
+        raise DiagnosticError(wrong)
+    return name
 
 
 def _read_window(element: Element) -> WindowSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from sluicegate.policy.xacml.context import OK, Decision, Notice, PolicyIdentifier, Status
@@ -87,8 +87,13 @@ def combine_first(children: Iterable[Outcome]) -> Outcome:
     """First-applicable (C.8): an error stops the search."""
     seen = _Seen()
     for each in seen.watch(children):
-        return seen.conclude(each.decision, each)
+        return widen(seen.conclude(each.decision, each))
     return NOTHING
+
+
+def widen(outcome: Outcome) -> Outcome:
+    """An error of an algorithm that does not tell what it could have been counts as either (C.1)."""
+    return replace(outcome, decision=MAYBE_DP) if outcome.decision.indeterminate else outcome
 
 
 def _override_rules_once(winner: Decision, loser: Decision, maybe_winner: Decision) -> Algorithm:

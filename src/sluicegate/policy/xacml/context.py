@@ -15,7 +15,7 @@ class Content(Protocol):
     """A category's XML, as far as a decision looks into it."""
 
     def select(
-        self, path: str, namespaces: tuple[tuple[str, str], ...], within: str | None
+        self, path: str, namespaces: tuple[tuple[str, str], ...], within: Value | None
     ) -> Sequence[ContentNode]:
         """The nodes that an XPath finds, from the node that `within` finds if given; `ValueError` if it cannot."""
         ...

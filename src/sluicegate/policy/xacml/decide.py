@@ -11,6 +11,7 @@ from sluicegate.policy.xacml.combine import (
     POLICY_ALGORITHMS,
     RULE_ALGORITHMS,
     Outcome,
+    widen,
 )
 from sluicegate.policy.xacml.context import (
     OK,
@@ -25,7 +26,7 @@ from sluicegate.policy.xacml.lookup import Lookup
 from sluicegate.policy.xacml.model import Effect, Rule
 from sluicegate.policy.xacml.names import StatusCode
 from sluicegate.policy.xacml.nodes import Node, PolicyNode, SetNode
-from sluicegate.policy.xacml.signature import UndeterminedError
+from sluicegate.policy.xacml.signature import LimitError, UndeterminedError
 from sluicegate.policy.xacml.temporal import Moment
 
 _DECIDED = {Effect.PERMIT: Decision.PERMIT, Effect.DENY: Decision.DENY}
@@ -46,6 +47,8 @@ def decide(root: Node, request: Request, moment: Moment | None) -> Result:
         outcome = decide_node(root, lookup)
     except RecursionError:
         outcome = Outcome(Decision.INDETERMINATE_DP, _cannot("the policies are too deep to be evaluated"))
+    except LimitError as error:
+        outcome = Outcome(Decision.INDETERMINATE_DP, _cannot(str(error)))
     decided = outcome.decision in _EFFECT
     notices = outcome.notices if decided else ()
     return Result(
@@ -127,7 +130,7 @@ def _decide_only_one(node: SetNode, lookup: Lookup) -> Outcome:
             return Outcome(Decision.INDETERMINATE_DP, _cannot("more than one policy is applicable"))
         if matching.matched is Matched.YES:
             chosen = each
-    return NOTHING if chosen is None else decide_node(chosen, lookup)
+    return NOTHING if chosen is None else widen(decide_node(chosen, lookup))
 
 
 def _close(node: Node, combined: Outcome, unknown: Status | None, scope: Scope) -> Outcome:

@@ -96,7 +96,7 @@ def _apply(function_id: str, arguments: Sequence[Expression], scope: Scope) -> F
         return _apply_special(function_id, arguments, scope)
     if function.lazy:
         return _guard(function.run, *(partial(evaluate, each, scope) for each in arguments))
-    return call(function, [evaluate(each, scope) for each in arguments])
+    return call(function, [evaluate(each, scope) for each in arguments], scope.lookup)
 
 
 def _apply_special(function_id: str, arguments: Sequence[Expression], scope: Scope) -> Found:
@@ -107,9 +107,20 @@ def _apply_special(function_id: str, arguments: Sequence[Expression], scope: Sco
     return _apply_to_content(function_id, [evaluate(each, scope) for each in arguments], scope)
 
 
-def call(function: Function, given: Sequence[Found]) -> Found:
+def call(function: Function, given: Sequence[Found], lookup: Lookup) -> Found:
     """A function applied to values, its failures told as the standard's status."""
+    lookup.spend(_weigh(function, given))
     return _guard(function.run, *given)
+
+
+def _weigh(function: Function, given: Sequence[Found]) -> int:
+    work = 1
+    for each in given:
+        if not isinstance(each, Value):
+            work += len(each)
+        elif function.slow:
+            work += 5 * len(each.text)
+    return work
 
 
 def _guard(run: Any, *given: Any) -> Found:
@@ -130,14 +141,15 @@ def _apply_higher(function: HigherOrder, arguments: Sequence[Expression], scope:
     run = _call_lazy if inner.lazy else call
 
     def use(chosen: Sequence[Value]) -> Value:
-        found = run(inner, chosen)
+        found = run(inner, chosen, scope.lookup)
         assert isinstance(found, Value)  # its type was checked when the policy was read
         return found
 
     return function.run(use, [evaluate(each, scope) for each in rest])
 
 
-def _call_lazy(function: Function, given: Sequence[Value]) -> Found:
+def _call_lazy(function: Function, given: Sequence[Value], lookup: Lookup) -> Found:
+    lookup.spend(1)
     return _guard(function.run, *(partial(_itself, each) for each in given))
 
 
@@ -150,6 +162,7 @@ def _apply_to_content(function_id: str, given: Sequence[Found], scope: Scope) ->
     if function_id == NODE_COUNT:
         return make_value(DataType.INTEGER, len(nodes[0]))
     first, second = nodes
+    scope.lookup.spend(len(first) * len(second))
     if function_id == NODE_EQUAL:
         return TRUE if any(one == other for one in first for other in second) else FALSE
     return TRUE if any(one.contains(other) for one in first for other in second) else FALSE
@@ -217,7 +230,7 @@ def _match_one(match: Match, scope: Scope) -> Matching:
 def _compare(match: Match, value: Value, scope: Scope) -> Found:
     if match.function_id in CONTENT_FUNCTIONS:
         return _apply_to_content(match.function_id, (match.value, value), scope)
-    return call(FUNCTIONS[match.function_id], (match.value, value))
+    return call(FUNCTIONS[match.function_id], (match.value, value), scope.lookup)
 
 
 def fulfil(notices: Sequence[NoticeExpression], effect: Effect, scope: Scope) -> tuple[Notice, ...]:

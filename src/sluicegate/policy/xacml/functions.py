@@ -18,7 +18,16 @@ from sluicegate.policy.xacml.functions_scalar import (
 from sluicegate.policy.xacml.functions_text import list_text_functions
 from sluicegate.policy.xacml.functions_time import list_time_functions
 from sluicegate.policy.xacml.names import DataType
-from sluicegate.policy.xacml.signature import Bag, Found, Function, Kind, MisuseError, cannot, shorten_id
+from sluicegate.policy.xacml.signature import (
+    Bag,
+    Found,
+    Function,
+    Kind,
+    LimitError,
+    MisuseError,
+    cannot,
+    shorten_id,
+)
 from sluicegate.policy.xacml.values import Value
 
 # Of combinations of values in one call of a higher-order function.
@@ -93,7 +102,7 @@ def _combine(given: Sequence[Found]) -> Iterator[tuple[Value, ...]]:
     """Every choice of one value from each bag."""
     for at, chosen in enumerate(product(*((each,) if isinstance(each, Value) else each for each in given))):
         if at >= MAX_COMBINATIONS:
-            raise cannot("a higher-order function would try too many combinations")
+            raise LimitError("a higher-order function would try too many combinations")
         yield chosen
 
 
@@ -122,7 +131,7 @@ def _any_of_all(call: Call, given: Sequence[Found]) -> Value:
 def _take_two(given: Sequence[Found]) -> tuple[Bag, Bag]:
     first, second = ((each,) if isinstance(each, Value) else each for each in given)
     if len(first) * len(second) > MAX_COMBINATIONS:
-        raise cannot("a higher-order function would try too many combinations")
+        raise LimitError("a higher-order function would try too many combinations")
     return first, second
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from sluicegate.policy.xacml.functions_scalar import (
     BOOLEAN,
@@ -13,10 +13,11 @@ from sluicegate.policy.xacml.functions_scalar import (
     names_by_type,
 )
 from sluicegate.policy.xacml.names import DataType
-from sluicegate.policy.xacml.signature import Bag, Function, Kind
+from sluicegate.policy.xacml.signature import Bag, Function, Kind, LimitError
 from sluicegate.policy.xacml.values import Value, make_value
 
 T = DataType
+MOST_MEMBERS: Final = 10_000
 
 
 def list_bag_functions() -> Iterator[Function]:
@@ -75,6 +76,9 @@ def _unite(one: Bag, other: Bag) -> Bag:
 
 
 def _distinct(bag: Bag) -> dict[Any, Value]:
+    if len(bag) > MOST_MEMBERS and bag[0].type not in (T.STRING, T.ANY_URI):
+        # numbers can be chosen so that all are found in one place
+        raise LimitError("a bag has too many values")
     found: dict[Any, Value] = {}
     for each in bag:
         found.setdefault(each.content, each)

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sluicegate.policy.xacml.names import URN, DataType
-from sluicegate.policy.xacml.signature import Function, Kind, Lazy, cannot
+from sluicegate.policy.xacml.signature import Function, Kind, Lazy, LimitError, cannot
 from sluicegate.policy.xacml.values import Value, make_value
 
 T = DataType
 # A product that can still be written.
-_MOST_BITS = 10_000
+_MOST_BITS = 13_300
+# Of what is put together: a policy can keep as many texts as it has variables.
+MOST_CHARACTERS = 64 * 1024
 BOOLEAN, INTEGER, DOUBLE = Kind(T.BOOLEAN), Kind(T.INTEGER), Kind(T.DOUBLE)
 TRUE, FALSE = make_value(T.BOOLEAN, True), make_value(T.BOOLEAN, False)
 
@@ -38,7 +40,14 @@ def lift(run: Callable[..., Any], gives: DataType) -> Callable[..., Value]:
     """A function of contents as one of values."""
     if gives is T.BOOLEAN:
         return lambda *given: TRUE if run(*(each.content for each in given)) else FALSE
-    return lambda *given: make_value(gives, run(*(each.content for each in given)))
+    return lambda *given: make_value(gives, _bound(run(*(each.content for each in given))))
+
+
+def _bound(content: Any) -> Any:
+    """Variables can double what they refer to: no number may grow beyond what can be written."""
+    if isinstance(content, int) and content.bit_length() > _MOST_BITS:
+        raise LimitError("a number is too large")
+    return content
 
 
 def same(one: Any, other: Any) -> bool:
@@ -91,7 +100,7 @@ def _multiply(*numbers: float) -> float:
     for each in numbers[1:]:
         total *= each
         if isinstance(total, int) and total.bit_length() > _MOST_BITS:
-            raise OverflowError("the product is too large")
+            raise LimitError("a number is too large")
     return total
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sluicegate.policy.xacml.functions_scalar import BOOLEAN, INTEGER, lift, name_function
+from sluicegate.policy.xacml.functions_scalar import BOOLEAN, INTEGER, MOST_CHARACTERS, lift, name_function
 from sluicegate.policy.xacml.names import DataType
 from sluicegate.policy.xacml.naming import ends_with_name, match_rfc822
 from sluicegate.policy.xacml.regex import search
-from sluicegate.policy.xacml.signature import Function, Kind
+from sluicegate.policy.xacml.signature import Function, Kind, LimitError
 from sluicegate.policy.xacml.values import Value, make_value, read_value
 
 T = DataType
@@ -32,7 +32,7 @@ def list_text_functions() -> Iterator[Function]:
     for kind in (T.STRING, T.ANY_URI, T.IP_ADDRESS, T.DNS_NAME, T.RFC822_NAME, T.X500_NAME):
         version = "1.0" if kind is T.STRING else "2.0"
         function_id = name_function(version, f"{kind.short}-regexp-match")
-        yield Function(function_id, (STRING, Kind(kind)), BOOLEAN, _match_pattern)
+        yield Function(function_id, (STRING, Kind(kind)), BOOLEAN, _match_pattern, slow=True)
     names = (Kind(T.X500_NAME), Kind(T.X500_NAME))
     yield Function(name_function("1.0", "x500Name-match"), names, BOOLEAN, lift(ends_with_name, T.BOOLEAN))
     takes = (STRING, Kind(T.RFC822_NAME))
@@ -78,6 +78,8 @@ def _same_folded(one: str, other: str) -> bool:
 
 
 def _concatenate(*parts: str) -> str:
+    if sum(map(len, parts)) > MOST_CHARACTERS:
+        raise LimitError("a text is too long")
     return "".join(parts)
 
 

@@ -72,6 +72,7 @@ class Index(Generic[Item]):
         if not self._by_term:
             yield from self._items
             return
+        lookup.spend(lookup.given)
         lookup.read |= self._read
         chosen = set(self._always)
         for term in self._hold(lookup):

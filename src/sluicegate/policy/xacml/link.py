@@ -70,13 +70,12 @@ class _Linker:
             for each in inner.members
             if isinstance(each, Reference)
         }
-        top = [
+        # also those below no top: a circle beside other policies would be passed over, and what it denies with it
+        for each in self._documents:
+            self.make(each)
+        return [
             each for each in self._documents if (isinstance(each, PolicySet), each.policy_id) not in referred
         ]
-        if not top and self._documents:
-            for each in self._documents:
-                self.make(each)
-        return top
 
     def make(self, document: Document) -> Node:
         made = self._made.get(id(document))

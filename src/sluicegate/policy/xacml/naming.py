@@ -149,6 +149,9 @@ def _read_pair(part: str) -> TypeAndValue:
     kind = kind.strip().lower().removeprefix("oid.")
     if not equals or not re.fullmatch(r"[a-z][a-z0-9-]*|[0-9]+(\.[0-9]+)*", kind):
         raise ValueError("not a distinguished name `type=value,…`")
+    if value.lstrip().startswith("#"):
+        # encoded in another way: not the text that is written so
+        return _OIDS.get(kind, kind), "\0" + value.strip().lower()
     return _OIDS.get(kind, kind), " ".join(_unescape(_strip_outer(value)).split()).casefold()
 
 

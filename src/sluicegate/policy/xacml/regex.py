@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from sluicegate.policy.xacml.regex_syntax import Edge, Fork, PatternError, Program, Take, compile_pattern
+from sluicegate.policy.xacml.regex_syntax import Edge, Fork, Program, Take, compile_pattern
+from sluicegate.policy.xacml.signature import LimitError
 
 MAX_WORK = 2_000_000
 
 
 def search(pattern: str, text: str) -> bool:
-    """Whether the pattern matches somewhere in the text, as XPath's `matches`; `PatternError` if it cannot be told."""
+    """Whether the pattern matches somewhere in the text, as XPath's `matches`; `PatternError` if it is none."""
     program = compile_pattern(pattern)
     ways: set[int] = set()
     work = 0
@@ -18,7 +19,7 @@ def search(pattern: str, text: str) -> bool:
             return True
         work += len(reached) + 1
         if work > MAX_WORK:
-            raise PatternError("too much work for this text")
+            raise LimitError("too much work for a pattern and its text")
         if at < len(text):
             ways = {each + 1 for each in reached if _takes(program, each, text[at])}
     return False

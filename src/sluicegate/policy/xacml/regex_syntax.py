@@ -12,12 +12,20 @@ from functools import lru_cache
 
 MAX_PROGRAM = 20_000
 MAX_DEPTH = 50
+# Of what is made on the way, too: `(a{9999}){0}` is nothing in the end.
+MAX_STEPS = 10 * MAX_PROGRAM
+# Of ranges and properties in a class: each character is held against all.
+MAX_MEMBERS = 100
 
 Test = Callable[[str], bool]
 
 
 class PatternError(ValueError):
     """Not a regular expression that XPath's `matches` takes."""
+
+
+class UnsupportedPatternError(PatternError):
+    """One that it takes, and we do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +112,15 @@ class _Reader:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
+        self._steps = 0
 
     def read_choice(self, depth: int) -> list[Step]:
         if depth > MAX_DEPTH:
-            raise PatternError("too many groups within groups")
+            raise UnsupportedPatternError("too many groups within groups")
         ways = [self._read_branch(depth)]
         while self._peek() == "|":
             self.at += 1
+            self._spend(1)
             ways.append(self._read_branch(depth))
         program = ways.pop()
         while ways:
@@ -129,6 +139,7 @@ class _Reader:
 
     def _read_atom(self, depth: int) -> list[Step]:
         char = self._next()
+        self._spend(1)
         if char == "(":
             inner = self.read_choice(depth + 1)
             if self._next() != ")":
@@ -176,18 +187,25 @@ class _Reader:
 
     def _repeat(self, atom: list[Step], low: int, high: int | None) -> list[Step]:
         size = len(atom)
-        if size * max(low, high or 0, 1) > MAX_PROGRAM:
-            raise PatternError("too large")
+        if size * low + (size + 1) * max((high or 0) - low, 1) > MAX_PROGRAM:
+            raise UnsupportedPatternError("too large")
         if high is None:
-            return self._bound(atom * low + [Fork(1, size + 2), *atom, Fork(-size - 1, -size - 1)])
-        optional: list[Step] = []
-        for _ in range(high - low):
-            optional = [Fork(1, size + len(optional) + 1), *atom, *optional]
-        return self._bound(atom * low + optional)
+            made = atom * low + [Fork(1, size + 2), *atom, Fork(-size - 1, -size - 1)]
+        else:
+            made = atom * low
+            for left in range(high - low, 0, -1):
+                made += [Fork(1, left * (size + 1)), *atom]
+        self._spend(len(made))
+        return self._bound(made)
+
+    def _spend(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise UnsupportedPatternError("too large")
 
     def _bound(self, program: list[Step]) -> list[Step]:
         if len(program) > MAX_PROGRAM:
-            raise PatternError("too large")
+            raise UnsupportedPatternError("too large")
         return program
 
     def _read_escape(self) -> Test:
@@ -199,11 +217,15 @@ class _Reader:
             return test if char.islower() else _negate(test)
         if char in "pP":
             return self._read_property(char == "P")
+        if char.isdigit():
+            raise UnsupportedPatternError(f"`\\{char}` refers to a group")
         raise PatternError(f"`\\{char}` is not known")
 
     def _read_property(self, negated: bool) -> Test:
         end = self.pattern.find("}", self.at)
         name = self.pattern[self.at + 1 : end] if end >= 0 else ""
+        if self._peek() == "{" and name.startswith("Is"):
+            raise UnsupportedPatternError(f"the Unicode block `{name[:60]}` is not known")
         if self._peek() != "{" or name not in _CATEGORIES:
             raise PatternError(f"the Unicode property `{name}` is not known")
         self.at = end + 1
@@ -212,28 +234,29 @@ class _Reader:
 
     def _read_class(self, depth: int) -> Test:
         if depth > MAX_DEPTH:
-            raise PatternError("too many classes within classes")
+            raise UnsupportedPatternError("too many classes within classes")
         negated = self._peek() == "^"
         self.at += negated
-        tests: list[Test] = []
+        found: list[str | Test] = []
         removed: Test | None = None
-        while self._peek() != "]" or not tests:
-            if tests and self.pattern.startswith("-[", self.at):
+        while self._peek() != "]" or not found:
+            if found and self.pattern.startswith("-[", self.at):
                 self.at += 2
                 removed = self._read_class(depth + 1)
                 break
-            tests.append(self._read_range())
+            self._spend(1)
+            found.append(self._read_range())
         if self._next() != "]":
             raise PatternError("a `[` is not closed")
-        return _join(tests, negated, removed)
+        return _join(found, negated, removed)
 
-    def _read_range(self) -> Test:
+    def _read_range(self) -> str | Test:
         low = self._read_member()
         if not isinstance(low, str):
             return low
         following = self.pattern[self.at : self.at + 2]
         if not following.startswith("-") or following in ("-]", "-["):
-            return low.__eq__
+            return low
         self.at += 1
         high = self._read_member()
         if not isinstance(high, str) or high < low:
@@ -260,9 +283,14 @@ class _Reader:
         return self.pattern[self.at - 1]
 
 
-def _join(tests: list[Test], negated: bool, removed: Test | None) -> Test:
+def _join(members: list[str | Test], negated: bool, removed: Test | None) -> Test:
+    chars = frozenset(each for each in members if isinstance(each, str))
+    tests = [each for each in members if not isinstance(each, str)]
+    if len(tests) > MAX_MEMBERS:
+        raise UnsupportedPatternError("a class of too many ranges")
+
     def passes(char: str) -> bool:
-        found = any(test(char) for test in tests) != negated
+        found = (char in chars or any(test(char) for test in tests)) != negated
         return found and not (removed is not None and removed(char))
 
     return passes

@@ -47,6 +47,10 @@ class UndeterminedError(Exception):
         self.status = status
 
 
+class LimitError(Exception):
+    """More work than we do for one decision. No Indeterminate of a part: permit-unless-deny would make a Permit of it."""
+
+
 def cannot(message: str, status: StatusCode = StatusCode.PROCESSING_ERROR) -> UndeterminedError:
     return UndeterminedError(Status(status, message))
 
@@ -70,6 +74,8 @@ class Function:
     run: Callable[..., Any]
     rest: Kind | None = None
     lazy: bool = False
+    slow: bool = False
+    """Whether it takes long for long texts."""
 
     def check(self, given: Sequence[Kind]) -> None:
         """Whether it can be applied to arguments of these types."""

@@ -33,13 +33,13 @@ def suits(reference: Reference, version: str) -> bool:
 
 
 def _compare(version: str, pattern: str) -> int:
-    """Below, within or above a pattern: `*` is any one number, `+` any further ones."""
+    """Below, within or above a pattern: `*` is any one number, `+` one and any further ones."""
     numbers, wanted = version.split("."), pattern.split(".")
     for at, part in enumerate(wanted):
-        if part == "+":
-            return 0
         if at >= len(numbers):
             return -1
+        if part == "+":
+            return 0
         if part != "*" and int(numbers[at]) != int(part):
             return -1 if int(numbers[at]) < int(part) else 1
     return 1 if len(numbers) > len(wanted) else 0

@@ -169,11 +169,19 @@ def find_changed(allowed: Allowed, old: Catalog, new: Catalog) -> str | None:
     return None
 
 
-def is_same_for(user: str, old: Catalog, new: Catalog, named: Iterable[str] | None = None) -> bool:
+def is_same_for(
+    user: str,
+    old: Catalog,
+    new: Catalog,
+    named: Iterable[str] | None = None,
+    makers: tuple[Catalog, Catalog] | None = None,
+) -> bool:
     """Whether nothing that a decision about the user's queries depends on differs: then they need not be judged anew.
 
-    `named` are the streams that they name, where that is known: policies are asked about these alone.
+    `named` are the streams that they name, where that is known: policies are asked about these alone. `makers` are both
+    versions as makers of named results see them, where `old` and `new` are seats.
     """
+    before, after = makers or (old, new)
     if old.streams != new.streams or old.punctuations != new.punctuations:
         return False
     # what its roles inherit from each other too: policies of tuples are judged role by role (R15)
@@ -187,12 +195,12 @@ def is_same_for(user: str, old: Catalog, new: Catalog, named: Iterable[str] | No
         return False
     if _reaches_results(user, new, grants):
         # what their makers may have decides too
-        return _list_makers_basis(old) == _list_makers_basis(new)
+        return _list_makers_basis(before) == _list_makers_basis(after)
     return old.facts == new.facts or not any(find_facts(grant) for grant in grants)
 
 
 def _list_makers_basis(catalog: Catalog) -> tuple[object, ...]:
-    by_policies = (catalog.policies, catalog.judged_at) if catalog.policies else ()
+    by_policies = (catalog.policies, catalog.judged_at, catalog.undecided) if catalog.policies else ()
     return catalog.grants, catalog.users, catalog.roles, catalog.facts, by_policies
 
 

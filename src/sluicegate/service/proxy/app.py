@@ -225,7 +225,8 @@ async def _read(request: Request) -> Sent:
     path = request.scope["route"].path
     if "handle" in request.path_params:
         path = path.replace("{handle}", _find_handle(request))
-    query = bytes(request.scope.get("query_string", b""))
+    # a fragment is for the caller's own eyes, and no address that could be asked for
+    query = bytes(request.scope.get("query_string", b"")).partition(b"#")[0]
     return Sent(request.method, path, query, pick_asked(request.headers), await request.body())
 
 

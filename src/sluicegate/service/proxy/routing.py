@@ -25,6 +25,7 @@ class Router:
         self.handles: Recent[Kept] = Recent(settings.most_handles)
         self._streams: Recent[int] = Recent(settings.most_handles)
         self._queries: Recent[int] = Recent(settings.most_handles)
+        self._callers: Recent[bool] = Recent(settings.most_handles)
 
     async def close(self) -> None:
         await asyncio.gather(*(each.close() for each in self.gateways))
@@ -33,6 +34,8 @@ class Router:
         """The first gateway that shows the caller all streams of the request; the first of all where none does."""
         if len(self.gateways) == 1:
             return 0
+        if not await self._meet(sent):
+            return 0
         names = await run_in_threadpool(find_streams, content_type, sent.body)
         key = self._mark_streams(sent, names)
         found = self._streams.find(key)
@@ -40,6 +43,19 @@ class Router:
             found = await self._look_for_streams(sent, names)
             self._streams.put(key, found)
         return found
+
+    async def _meet(self, sent: Sent) -> bool:
+        """Whether a gateway knows the caller: a text takes long to read, and is not read for just anybody."""
+        key = self.marks.make([*sent.credentials, b"caller"])
+        if self._callers.find(key):
+            return True
+        answers = await self.ask_all(sent.turn("GET", "/v1/me"))
+        if not any(map(_is_known, answers)):
+            _check_all_answered(answers)
+            return False
+        if any(isinstance(each, Answer) and each.status == 200 for each in answers):
+            self._callers.put(key, True)
+        return True
 
     async def _look_for_streams(self, sent: Sent, names: frozenset[str]) -> int:
         answers = await self.ask_all(sent.turn("GET", "/v1/streams"))

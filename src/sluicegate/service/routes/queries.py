@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
+from sluicegate.errors import DiagnosticError
 from sluicegate.language.xacml.carrier import read_carried
 from sluicegate.rewrite.explain import Explanation
 from sluicegate.rewrite.explain_json import explanation_json
@@ -49,11 +50,11 @@ def _may_see_policies(caller: Principal, gateway: Gateway, found: Explanation) -
     )
 
 
-async def read_asked(request: Request, caller: Caller) -> str:
+async def read_asked(request: Request, caller: Caller, gateway: OpenGateway, request_id: RequestId) -> str:
     """The query of a body: in JSON, or inside an XACML request, which has to be in the caller's own name (bypass 31)."""
     kind, body = find_kind(request), await request.body()
     if kind in (XML, JSON):
-        return (await run_in_threadpool(read_carried, body, caller.user)).query
+        return await run_in_threadpool(_read_carried, body, caller, gateway, request_id)
     if kind != "application/json":
         told = f"the content is `application/json`, `{XML}` or `{JSON}`"
         raise RequestValidationError([{"loc": ("body",), "msg": told}])
@@ -62,6 +63,17 @@ async def read_asked(request: Request, caller: Caller) -> str:
     except ValidationError as error:
         found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
         raise RequestValidationError(found) from None
+
+
+def _read_carried(body: bytes, caller: Principal, gateway: Gateway, request_id: str) -> str:
+    try:
+        return read_carried(body, caller.user).query
+    except DiagnosticError as error:
+        found = error.diagnostics[0]
+        if found.code == "xacml-subject":
+            codes, subject = (found.code,), found.message
+            gateway.record(caller, "register", subject, decision="deny", notices=codes, request=request_id)
+        raise
 
 
 async def register(

@@ -22,7 +22,7 @@ from sluicegate.service.access import Caller, Need, OpenGateway, RequestId, Rout
 from sluicegate.service.deciding import answer_request, find_one
 from sluicegate.service.gateway import Gateway
 from sluicegate.service.identity.principal import Principal
-from sluicegate.service.refusals import refuse
+from sluicegate.service.refusals import RefusedError, refuse
 from sluicegate.service.routes.catalog import show_change
 from sluicegate.service.schemas import PoliciesAnswer, PolicyAnswer, PolicyChangedAnswer
 from sluicegate.source import SourceText
@@ -58,9 +58,14 @@ async def decide(request: Request, caller: Caller, gateway: OpenGateway, request
 def _decide(kind: str, body: bytes, caller: Principal, gateway: Gateway, request_id: str) -> Response:
     asked = read_xacml(kind, body)
     catalog = gateway.engine.catalog
-    result = answer_request(catalog, caller, asked, gateway.clockwork.find_moment(catalog))
     about = [find_one(asked, SUBJECT, SUBJECT_ID), find_one(asked, RESOURCE, RESOURCE_ID)]
     subject = " ".join((each or "?")[:_SHOWN] for each in about)
+    try:
+        result = answer_request(catalog, caller, asked, gateway.clockwork.find_moment(catalog))
+    except RefusedError as error:
+        codes = (error.refused.code,)
+        gateway.record(caller, "xacml-decide", subject, decision="deny", notices=codes, request=request_id)
+        raise
     gateway.record(caller, "xacml-decide", subject, decision=result.decision.standard, request=request_id)
     response = context.Response((result,))
     told = json.dumps(write_json_response(response)) if kind == JSON else write_response(response)
