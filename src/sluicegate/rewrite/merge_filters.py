@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from sluicegate.expr.nodes import Column, Expr, conjoin, conjuncts
 from sluicegate.expr.rebuild import substitute
 from sluicegate.expr.solve import implies
-from sluicegate.graph.operators import Join, Node, Project, Select, Source, Union, walk
+from sluicegate.graph.operators import Node, Project, Select, Source, walk
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.rebuild import rebuild
 
 MOST_PARTS = 24
 """Longer conjunctions are left as they are: each part is weighed against all others."""
@@ -32,10 +33,7 @@ class Merged:
 
 def merge_filters(plan: AuthorizedPlan) -> AuthorizedPlan:
     """The same rows; a node that feeds several is merged once."""
-    made: dict[int, Node] = {}
-    for node in walk(plan.root):
-        made[id(node)] = _merge(_with_inputs(node, [made[id(each)] for each in node.inputs]))
-    return replace(plan, root=made[id(plan.root)])
+    return replace(plan, root=rebuild(plan.root, _merge))
 
 
 def list_merged(plan: AuthorizedPlan) -> Iterator[Merged]:
@@ -75,18 +73,6 @@ def _climb(node: Node, above: dict[int, list[Node]]) -> Iterator[Expr]:
         node = users[0]
         if isinstance(node, Select):
             yield node.predicate
-
-
-def _with_inputs(node: Node, inputs: list[Node]) -> Node:
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
-        return node
-    match node:
-        case Join():
-            return replace(node, left=inputs[0], right=inputs[1])
-        case Union():
-            return replace(node, branches=tuple(inputs))
-        case _:
-            return replace(node, input=inputs[0])  # type: ignore[call-arg]  # every other node has one input
 
 
 def _merge(node: Node) -> Node:

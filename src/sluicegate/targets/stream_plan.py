@@ -5,7 +5,7 @@ Every step keeps the rows. What is left that such a language has no words for, i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -29,6 +29,7 @@ from sluicegate.graph.operators import (
     walk,
 )
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.rebuild import rebuild, with_inputs
 from sluicegate.graph.windows import TimeWindow
 from sluicegate.rewrite.merge_filters import merge_filters
 from sluicegate.targets.base import UNSUPPORTED
@@ -45,9 +46,9 @@ class Prepared:
 
 def prepare(plan: AuthorizedPlan, env: Environment, target: str) -> Prepared:
     """Profile, facts and constants put in, conditions merged, projections joined, event time carried."""
-    spread = replace(plan, root=_map(plan.root, _spread))
+    spread = replace(plan, root=rebuild(plan.root, _spread))
     folded = _Folder(env).fold(spread)
-    joined = replace(folded, root=_map(merge_filters(folded).root, _join_projects))
+    joined = replace(folded, root=rebuild(merge_filters(folded).root, _join_projects))
     return _Carrier(target).carry(joined)
 
 
@@ -88,25 +89,6 @@ def _negative(expr: Expr) -> Expr:
             return Compare(Op.EQ, expr, Literal(False, expr.type))
         case _:
             return Not(expr)
-
-
-def _map(root: Node, change: Callable[[Node], Node]) -> Node:
-    made: dict[int, Node] = {}
-    for node in walk(root):
-        made[id(node)] = change(with_inputs(node, [made[id(each)] for each in node.inputs]))
-    return made[id(root)]
-
-
-def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
-        return node
-    match node:
-        case Join():
-            return replace(node, left=inputs[0], right=inputs[1])
-        case Union():
-            return replace(node, branches=tuple(inputs))
-        case _:
-            return replace(node, input=inputs[0])  # type: ignore[call-arg]  # every other node has one input
 
 
 def _spread(node: Node) -> Node:

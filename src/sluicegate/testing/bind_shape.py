@@ -9,7 +9,7 @@ from sluicegate.expr.nodes import Expr, Literal, Parameter
 from sluicegate.expr.rebuild import transform
 from sluicegate.graph.operators import Aggregate, Join, Node, Project, Select, Source, Unfold, Union
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
-from sluicegate.runtime.network.lift import rebuild
+from sluicegate.graph.rebuild import rebuild
 from sluicegate.runtime.network.shapes import Constant
 
 

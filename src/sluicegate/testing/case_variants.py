@@ -15,8 +15,8 @@ from sluicegate.expr.rebuild import transform
 from sluicegate.expr.types import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, Type
 from sluicegate.expr.values import LONG_MAX, LONG_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import AggFunction, Aggregate, Join, Node, Select, walk
+from sluicegate.graph.rebuild import rebuild
 from sluicegate.policy.model import During, Fact, Grant, User
-from sluicegate.runtime.network.lift import rebuild
 from sluicegate.testing.case_worlds import BASE, SECOND, VALUES, random_tuples
 from sluicegate.testing.cases import Case
 

@@ -10,28 +10,14 @@ from dataclasses import replace
 
 from sluicegate.expr.nodes import TRUE, Column, Expr, conjuncts
 from sluicegate.expr.rebuild import substitute
-from sluicegate.graph.operators import Item, Join, Node, Project, Select, Union, walk
+from sluicegate.graph.operators import Item, Node, Project, Select
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.rebuild import rebuild
 
 
 def tidy_plan(plan: AuthorizedPlan) -> AuthorizedPlan:
     """The same rows from fewer operators; a node that feeds several is tidied once."""
-    made: dict[int, Node] = {}
-    for node in walk(plan.root):
-        made[id(node)] = _tidy(_with_inputs(node, [made[id(each)] for each in node.inputs]))
-    return replace(plan, root=made[id(plan.root)])
-
-
-def _with_inputs(node: Node, inputs: list[Node]) -> Node:
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
-        return node
-    match node:
-        case Join():
-            return replace(node, left=inputs[0], right=inputs[1])
-        case Union():
-            return replace(node, branches=tuple(inputs))
-        case _:
-            return replace(node, input=inputs[0])  # type: ignore[call-arg]  # every other node has one input
+    return replace(plan, root=rebuild(plan.root, _tidy))
 
 
 def _tidy(node: Node) -> Node:

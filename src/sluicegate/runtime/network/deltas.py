@@ -11,7 +11,7 @@ from enum import Enum
 
 from sluicegate.graph.operators import Node, Source, Union, sources, walk
 from sluicegate.graph.plan import AuthorizedPlan
-from sluicegate.runtime.network.lift import with_inputs
+from sluicegate.graph.rebuild import with_inputs
 
 
 class Rows(Enum):

@@ -7,7 +7,6 @@ All expressions are total and have no effects, so that a selection may move anyw
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sluicegate.expr.nodes import TRUE, Column, Expr, Parameter, columns, conjoin, conjuncts
@@ -16,46 +15,18 @@ from sluicegate.expr.rebuild import substitute
 from sluicegate.graph.operators import (
     WINDOW_END,
     WINDOW_START,
-    Aggregate,
     Item,
     Join,
     Node,
     Project,
-    RaisedShield,
     Select,
-    Shield,
     Source,
-    Unfold,
-    Union,
     walk,
 )
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.rebuild import rebuild
 from sluicegate.graph.windows import TupleWindow
 from sluicegate.targets.spark_live import find_parameters
-
-
-def rebuild(root: Node, change: Callable[[Node], Node]) -> Node:
-    """Bottom up; a node that feeds several is changed once."""
-    made: dict[int, Node] = {}
-    for node in walk(root):
-        made[id(node)] = change(with_inputs(node, [made[id(each)] for each in node.inputs]))
-    return made[id(root)]
-
-
-def with_inputs(node: Node, inputs: list[Node]) -> Node:
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
-        return node
-    match node:
-        case Join():
-            return replace(node, left=inputs[0], right=inputs[1])
-        case Union():
-            return replace(node, branches=tuple(inputs))
-        case Select() | Project() | Aggregate() | Unfold() | RaisedShield():
-            return replace(node, input=inputs[0])
-        case Shield() if isinstance(inputs[0], Source):
-            return replace(node, input=inputs[0])
-        case _:
-            raise TypeError(f"unknown operator {type(node).__name__}")
 
 
 def settle_plan(plan: AuthorizedPlan) -> AuthorizedPlan:

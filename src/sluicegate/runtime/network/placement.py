@@ -34,8 +34,8 @@ from sluicegate.graph.operators import (
     walk,
 )
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.rebuild import with_inputs
 from sluicegate.graph.windows import TupleWindow
-from sluicegate.runtime.network.lift import with_inputs
 
 _BOUNDS = frozenset({WINDOW_START, WINDOW_END})
 

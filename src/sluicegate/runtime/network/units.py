@@ -25,9 +25,10 @@ from sluicegate.graph.operators import (
 )
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
 from sluicegate.graph.reach import find_reach
+from sluicegate.graph.rebuild import with_inputs
 from sluicegate.graph.shape import find_shapes
 from sluicegate.graph.windows import TimeWindow, TupleWindow
-from sluicegate.runtime.network.lift import is_lifted, lift_joins, with_inputs
+from sluicegate.runtime.network.lift import is_lifted, lift_joins
 from sluicegate.runtime.network.placement import Placement, place_shields
 from sluicegate.targets.spark_live import CUT, CUT_START
 
