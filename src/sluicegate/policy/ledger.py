@@ -35,6 +35,7 @@ LEDGER_CODES = {
     "ledger-grid": "windows of one function that share no grid as coarse as the grant",
     "ledger-made-up": "sums or counts that AVG and another function give together, off the grid",
     "ledger-average": "a second window or grouping of AVG on the same event time",
+    "ledger-table": "a replay of windows under an aggregate grant over a table whose rows change",
     "ledger-tuples": "a second release beside a tuple window on the same event time",
     "ledger-narrowing": "two narrowings of one grant that may overlap",
     "ledger-join-window": "two join windows under one grant",

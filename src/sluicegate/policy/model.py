@@ -29,6 +29,8 @@ class Stream:
     """The text of the query whose named result this is (`CREATE STREAM … AS`)."""
     stated: tuple[Punctuation, ...] = ()
     """What its `ON RESULT` states, of all tuples (R15)."""
+    key: tuple[str, ...] = ()
+    """Of a table whose rows are replaced and deleted: a row is in force until the next one under its key (D1)."""
 
     @property
     def carries_policies(self) -> bool:

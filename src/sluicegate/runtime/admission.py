@@ -23,6 +23,7 @@ from sluicegate.runtime.network.graphs import Graphs
 from sluicegate.runtime.network.network import Network
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import Seat, seat_catalog
+from sluicegate.runtime.table.in_force import check_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Admission:
                 allowed = self.graphs.authorize(seated, seat.user, query, without, kept_out, catalog)
             except DiagnosticError as error:
                 raise DiagnosticError([*told, *error.diagnostics]) from error
+            check_tables(allowed.shaped.shape.root, catalog.streams)
             self.network.admit_shape(allowed.shaped, self.used_shapes())
             too_much = self._admit_results(catalog, allowed)
             if too_much:
@@ -118,6 +120,13 @@ class Admission:
         if allowed.start is not Start.LATEST and any(each.counts_tuples for each in allowed.releases):
             message = "windows of tuples under an aggregate grant begin where the count is: START AT LATEST"
             raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+        named = {name for each in allowed.releases for name in each.streams if name in catalog.streams}
+        if allowed.start is not Start.LATEST and any(catalog.streams[name].key for name in named):
+            # the same window over other rows of the table would tell the difference
+            message = (
+                "windows under an aggregate grant over a table with a KEY are given once: START AT LATEST"
+            )
+            raise DiagnosticError([Diagnostic("ledger-table", message)])
         self._check_counts(user, handle, allowed)
         grants = with_decisions(catalog, user, allowed.asked).grants
         answer = self.ledger.admit(user, allowed.releases, grants, handle)

@@ -25,6 +25,7 @@ from sluicegate.runtime.network.estimate import SAMPLE, Seen, choose_placement
 from sluicegate.runtime.network.placement import Placement, place_shields
 from sluicegate.runtime.session import check_session, make_session
 from sluicegate.runtime.shield.bounded import Released, judge_elements, judge_plan, release_nothing
+from sluicegate.runtime.table.load import settle_frames
 from sluicegate.targets.duckdb_needs import find_needs
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark import result_columns, translate
@@ -98,6 +99,7 @@ def authorized_frame(
     check_session(spark)
     check_served(plan, catalog.streams)
     check_given(plan, frames)
+    frames = settle_frames(frames, catalog.streams)
     released = {
         name: judge_elements(catalog.streams[name], catalog, _collect(catalog.streams[name], frames[name]))
         for name in sorted({source.stream for source in sources(plan.root)})

@@ -68,11 +68,30 @@ def load_input(stream: Stream, path: Path) -> Loaded:
         if found is None:
             continue
         try:
+            refuse_switch(stream, found)
             rows.append(fit_row(stream, found))
             numbers.append(number)
         except Misfit as reason:
             dead.append(DeadLetter(stream.name, number, str(reason)))
+    if stream.key:
+        rows, numbers = _keep_last(stream, rows, numbers)
     return Loaded(make_table(stream, rows, numbers), tuple(dead))
+
+
+def _keep_last(
+    stream: Stream, rows: list[tuple[Value, ...]], numbers: list[int]
+) -> tuple[list[tuple[Value, ...]], list[int]]:
+    """Of a table with a key the rows that are in force at the file's end: each replaces the one under its key (D1)."""
+    places = [[name for name, _ in stream.attributes].index(each) for each in stream.key]
+    last = {tuple(row[at] for at in places): at for at, row in enumerate(rows)}
+    kept = sorted(last.values())
+    return [rows[at] for at in kept], [numbers[at] for at in kept]
+
+
+def refuse_switch(stream: Stream, found: object) -> None:
+    """Raises on a punctuation for a query in a stream that is not punctuated: over files there is no switch."""
+    if isinstance(found, dict) and found.get(SP) is not None and stream.type_of(SP) is None:
+        raise Misfit("a punctuation for a query, and no switch that it could turn")
 
 
 def _open(reader: Callable[[Path, Stream], Iterator[object]], path: Path, stream: Stream) -> Iterator[object]:
@@ -172,7 +191,11 @@ def fit_row(stream: Stream, found: object) -> tuple[Value, ...]:
         raise Misfit("the line is not an object")
     if isinstance(found.get(SP), dict) and (SP, STRING) in stream.attributes:
         found = {**found, SP: json.dumps(found[SP])}
-    return tuple(_fit_value(name, of, found.get(name)) for name, of in stream.attributes)
+    row = tuple(_fit_value(name, of, found.get(name)) for name, of in stream.attributes)
+    for name in stream.key:
+        if found.get(name) is None:
+            raise Misfit(f"`{name}` is NULL, and part of the key")
+    return row
 
 
 def _fit_value(name: str, of: Type, found: object) -> Value:

@@ -16,6 +16,7 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.runtime.batch import check_served, run_files, run_tables
 from sluicegate.runtime.inputs import load_input
 from sluicegate.runtime.session import check_session
+from sluicegate.runtime.table.load import load_databases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +38,9 @@ def run_inputs(
     wanted = {each.stream for each in sources(plan.root)}
     tables = {
         name: load_input(catalog.streams[name], path).table for name, path in paths.items() if name in wanted
+    }
+    tables |= {
+        name: each.table for name, each in load_databases(catalog.streams, wanted - set(paths)).items()
     }
     if spark is None:
         return _present(plan, run_files(plan, tables, env, catalog))

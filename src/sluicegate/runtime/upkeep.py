@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.places import Mark
 from sluicegate.runtime.network.running import Running
+from sluicegate.runtime.table.table_log import TableLog
 
 COMPACT_FROM = 64
 """A log of so many batches is worth putting together."""
@@ -18,6 +19,9 @@ def cut_logs(
     """`keep` microseconds of event time behind the watermark are kept in any case."""
     for name, log in logs.items():
         needed = [_need(name, each, reach(each)) for each in running if name in dict(each.place)]
+        if isinstance(log, TableLog):
+            log.compact(min((mark.end for mark, _ in needed), default=log.end))
+            continue
         watermark = log.watermark
         if log.stream.event_time is None or watermark is None:
             continue

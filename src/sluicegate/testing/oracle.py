@@ -24,6 +24,8 @@ all tuples that it admits and the query selects, in windows no finer than its le
 without groups below MIN GROUP. UNITED adds the readable tuples that show what its functions need, instead of giving
 them rows of their own. Labels part populations above, and a join's row carries those of both sides.
 
+*Tables.* Of a table with a key, rows that a later one replaces, and rows without a whole key, do not exist (D1).
+
 *Named results.* The rows that a maker gets are written down, and are the tuples of the stream that others read. With an
 ON RESULT they are those that the maker may pass on (grants and punctuations count only where they have the grant option),
 and every tuple has the policy that is stated.

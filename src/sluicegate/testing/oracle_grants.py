@@ -105,7 +105,7 @@ class Principal:
         self.grants = [] if known is None or known.disabled else self._held(user)
         self.by_name = {grant.name: grant for grant in self.grants}
         self.policies = Policies(catalog, user, data, delegating)
-        self._data = data
+        self._data = {name: self._rows_in_force(name, rows) for name, rows in data.items()}
         self._tuples: dict[tuple[str, int], dict[str, Value]] = {}
         self._personals: dict[str, Expr] = {}
         self._premises: dict[tuple[str, int, tuple[str, ...]], Expr] = {}
@@ -142,6 +142,19 @@ class Principal:
             for grant in self.grants
             if grant.privilege is Privilege.READ and stream in grant.stream_names
         ]
+
+    def _rows_in_force(
+        self, stream: str, rows: Sequence[Mapping[str, Value]]
+    ) -> Sequence[Mapping[str, Value]]:
+        """Of a table with a key, what nothing after it replaces (D1)."""
+        key = self.catalog.streams[stream].key if stream in self.catalog.streams else ()
+        kept = []
+        for at, row in enumerate(rows):
+            own = [row.get(name) for name in key]
+            later = ([other.get(name) for name in key] for other in rows[at + 1 :])
+            if not key or (all(part is not None for part in own) and own not in later):
+                kept.append(row)
+        return kept
 
     def count(self, stream: str) -> int:
         return len(self._data.get(stream, ()))

@@ -26,6 +26,7 @@ from sluicegate.targets.duckdb import ABILITIES as DUCKDB
 from sluicegate.targets.spark import ABILITIES as SPARK
 from sluicegate.testing.corpus import Case, ExpectedError, Rows
 from sluicegate.testing.corpus_compare import compare_rows, format_time
+from sluicegate.testing.in_force import settle
 from sluicegate.testing.masks import add_masks
 from sluicegate.testing.oracle import expected
 
@@ -161,7 +162,7 @@ def _interpret(asked: Asked) -> Found:
     plan = released_plan(asked)
     if plan is None:
         return []
-    data = add_masks(asked.catalog, plan, asked.data)
+    data = add_masks(asked.catalog, plan, settle(asked.data, asked.catalog.streams))
     rows = run(plan.root, data, environment(asked.catalog, asked.case.user))
     return result_rows(rows, plan.outputs, plan.label)
 
