@@ -19,10 +19,10 @@ from sluicegate.language.load import read_catalog
 from sluicegate.language.resolve import read_query
 from sluicegate.policy.environment import environment
 from sluicegate.rewrite.pipeline import rewrite
+from sluicegate.runtime.network.bind_shape import bind_shape, name_outputs
 from sluicegate.runtime.network.lift import find_parameters, is_lifted, lift_joins, reads
 from sluicegate.runtime.network.shapes import LONGEST_TEXT, Moving, Shaped, find_shape
 from sluicegate.targets.base import node_expressions
-from sluicegate.testing.bind_shape import bind_shape, name_outputs
 from sluicegate.testing.case_variants import vary
 from sluicegate.testing.cases import Case, describe, random_case
 from sluicegate.testing.differential import as_bag, authorize, interpret

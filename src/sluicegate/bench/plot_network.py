@@ -76,3 +76,42 @@ def _keep(figure: Figure, name: str, out: Path) -> list[Path]:
         # a date would make every run's picture another file
         figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
     return paths
+
+
+_WAYS = {"unshared_s": "no sharing", "shared_s": "shared", "switched_s": "shared, switches"}
+_LOST = {
+    "lost_0_s": ("full access", "s", "#1f6f8b"),
+    "lost_1_s": ("one query lost", "^", "#c8553d"),
+    "lost_2_s": ("two queries lost", "v", "#3d7a4a"),
+}
+
+
+def draw_spark(result: Mapping[str, Any], out: Path) -> list[Path]:
+    """The same two figures as measured on Spark."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "sluicegate"
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for ax, queries in zip(figure.subplots(1, 2), (3, 5), strict=True):
+        rows = [row for row in result["fig8"] if row["queries"] == queries]
+        for at, (key, label) in enumerate(_WAYS.items()):
+            places = [number + (at - 1) * 0.27 for number in range(len(rows))]
+            ax.bar(places, [row[key] for row in rows], width=0.25, label=label, color=_COLOURS[at])
+        ax.set_xticks(range(len(rows)), [str(row["sharing"]) for row in rows])
+        ax.set_xlabel(f"{queries} queries: degree of sharing")
+        ax.set_ylabel(f"seconds for {result['rows']:,} rows")
+        ax.legend(loc="lower right")
+    paths = _keep(figure, "spark_fig8", out)
+    figure = Figure(figsize=(6, 3.8), layout="constrained")
+    ax = figure.subplots()
+    degrees = [row["sharing"] for row in result["fig9"]]
+    for key, (label, marker, colour) in _LOST.items():
+        ax.plot(degrees, [row[key] for row in result["fig9"]], marker=marker, color=colour, label=label)
+    ax.set_xlabel("degree of sharing (3 streams, 3 queries, 20 operators)")
+    ax.set_ylabel(f"seconds for {result['rows']:,} rows")
+    ax.set_ylim(bottom=0)
+    ax.grid(alpha=0.3)
+    ax.legend()
+    return [*paths, *_keep(figure, "spark_fig9", out)]

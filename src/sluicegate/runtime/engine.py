@@ -22,15 +22,18 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.language.query_syntax import Start, StartAt
 from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.rewrite.manner import USUAL, Manner
 from sluicegate.runtime.admission import Admission
+from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
 from sluicegate.runtime.ledger import Ledger
 from sluicegate.runtime.network.authorize import Allowed, find_changed, is_same_for
 from sluicegate.runtime.network.carried_store import CarriedStore
-from sluicegate.runtime.network.evaluate import Evaluator
+from sluicegate.runtime.network.describe import Shown, describe_running
+from sluicegate.runtime.network.evaluate_shared import SharedEvaluator
 from sluicegate.runtime.network.follow import Follows
 from sluicegate.runtime.network.graphs import Graphs
 from sluicegate.runtime.network.network import MOST_SHAPES, Network, read_positions
@@ -44,8 +47,10 @@ from sluicegate.runtime.network.places import (
 )
 from sluicegate.runtime.network.running import Recorded, Records, Running
 from sluicegate.runtime.network.seats import Seat, seat_catalog
+from sluicegate.runtime.network.switching import Switching
 from sluicegate.runtime.session import check_session
 from sluicegate.runtime.stages import DEPLOYMENT, stage
+from sluicegate.runtime.table.in_force import begin_tables
 from sluicegate.runtime.upkeep import cut_logs
 
 if TYPE_CHECKING:
@@ -85,12 +90,16 @@ class Engine:
         self.ledger = Ledger(folder / "ledger")
         self.graphs = Graphs(manner=manner)
         self.feeds = Feeds(
-            spark, folder / "feeds", frames or {}, trigger, self._wake, push, lambda: self.catalog
+            spark, folder / "feeds", frames or {}, trigger, self.wake, push, lambda: self.catalog
         )
+        self.feeds.judge_said = self._judge_said
         self._records = Records(folder / "queries")
-        evaluator = Evaluator(spark, self.feeds.logs)
+        evaluator = SharedEvaluator(spark, self.feeds.logs)
         store = CarriedStore(folder / "windows")
-        self.network = Network(evaluator, self.feeds.logs, self.gate, store, most_shapes=most_shapes)
+        self.switching = Switching(folder / "switches", self.feeds.logs)
+        self.network = Network(
+            evaluator, self.feeds.logs, self.gate, store, self.switching, most_shapes=most_shapes
+        )
         self._running: dict[str, Running] = {}
         self._admission = Admission(self.graphs, self.ledger, self.network, self.feeds.logs, self._running)
         self._begun_or_ended: list[tuple[Running, bool]] = []
@@ -121,37 +130,58 @@ class Engine:
         places = [(each.place, find_place(self.feeds.logs, each.allowed.streams)) for each in running]
         return finished and all(place == end for place, end in places)
 
-    def register(self, user: str | Seat, query: str, handle: str | None = None) -> str:
-        """Start a query; its handle. Raises `DiagnosticError` where the user may not have it, or it cannot run."""
+    def describe_network(self) -> Shown:
+        """What the running queries share, and which of them are open."""
+
+        def is_open(query: Running) -> bool:
+            if query.paused or query.switch is None:
+                return not query.paused
+            return query.user in self.switching.open_users(query.switch)
+
+        return describe_running(self.running, is_open)
+
+    def register(
+        self, user: str | Seat, query: str, handle: str | None = None, switch: str | None = None
+    ) -> str:
+        """Start a query; its handle. Raises `DiagnosticError` where the user may not have it, or it cannot run.
+
+        `switch` is what query-level punctuations call it: then it gives nothing but what lies where they open it (R16).
+        """
         seat = user if isinstance(user, Seat) else Seat(user)
         with stage(DEPLOYMENT), self._changes:
             name = handle or uuid4().hex
             allowed = self._admission.allow(self.catalog, seat, query, name)
             logs = self.feeds.open(self.catalog, self._streams(allowed))
             start, since, place = self._begin(allowed, allowed.start)
+            place = begin_tables(self.feeds.logs, place)
             with self.gate.lock:
                 number = self.gate.open(name, 1, allowed.layout)
-                running = Running(name, number, seat, query, 1, allowed, start, since, place)
+                running = Running(name, number, seat, query, 1, allowed, start, since, place, switch=switch)
                 self._records.save(running, self.feeds.logs)
                 self._running[name] = running
                 self._begun_or_ended.append((running, True))
             self.feeds.start(logs)
             # one that stands at the end has nothing to do until something comes in, which wakes by itself
             if place != find_place(self.feeds.logs, allowed.streams):
-                self._wake()
+                self.wake()
             return name
 
     def push(
-        self, stream: str, rows: pa.Table, sender: str | None = None, catalog: Catalog | None = None
+        self,
+        stream: str,
+        rows: pa.Table,
+        sender: str | None = None,
+        catalog: Catalog | None = None,
+        judge: Judge = refuse_all,
     ) -> tuple[tuple[int, str], ...]:
         """Append rows to the log of a stream without a source; it is opened where nobody has read it yet.
 
         `sender` is the principal whose rows they are, which punctuated streams ask for (R14), and `catalog` how it sits in
-        its session. The punctuations that were refused, as `Feeds.push` tells them.
+        its session. The punctuations that were refused, as `Feeds.push` tells them; `judge` is asked for those for queries.
         """
         with self._changes:
             self.feeds.start(self.feeds.open(self.catalog, (stream,)))
-        return self.feeds.push(stream, rows, sender, catalog)
+        return self.feeds.push(stream, rows, sender, catalog, judge)
 
     def remove(self, handle: str) -> None:
         """End a query; its readers are told."""
@@ -160,6 +190,43 @@ class Engine:
             self._forget(handle)
             self.gate.close(handle)
             self._admission.release_results(self.catalog)
+
+    def tell(self, punctuation: QueryPunctuation, only: str | None = None) -> tuple[str, ...]:
+        """Open or close a query's switches for users: a punctuation at the end of each stream that they read it from, and
+        of no other (R16), or in `only` one of them; those streams. What closes, closes here: from the return on nothing more is handed over (R18).
+        """
+        with self._changes, self.gate.lock:
+            users, query = punctuation.users, punctuation.query
+            own = [each for each in self._running.values() if each.switch == query]
+            own = [each for each in own if users is None or each.user in users]
+            own = [each for each in own if only is None or only in each.allowed.streams]
+            logs = {name: self.feeds.logs[name] for each in own for name in each.allowed.streams}
+            timed = sorted(name for name, log in logs.items() if log.stream.event_time is not None)
+            timed = [name for name in timed if only in (None, name)]
+            for name in timed:
+                logs[name].tell([punctuation])
+            if not punctuation.positive:
+                for each in own:
+                    self._silence(each)
+        self.wake()
+        return tuple(timed)
+
+    def _judge_said(self, stream: str, said: QueryPunctuation, sender: str | None) -> str | None:
+        """What the stream's own feed says counts, of a query that runs; a gateway has its own judge."""
+        known = any(each.switch == said.query for each in self.running)
+        trusted = sender is not None and sender == (self.catalog.streams[stream].owner or "")
+        return "switch-owner" if not trusted else None if known else "switch-unknown"
+
+    def _silence(self, query: Running) -> None:
+        """Under the lock: what was found and is unread is given up, and nothing from before now is looked for again."""
+        place = find_place(self.feeds.logs, query.allowed.streams)
+        changed = replace(query, version=query.version + 1, place=place)
+        self._running[query.handle] = changed
+        try:
+            self._records.save(changed, self.feeds.logs)
+        finally:
+            self.gate.change(query.handle, changed.version, query.allowed.layout)
+            self.gate.drop_pending(query.handle)
 
     def pause(self, handle: str) -> None:
         """Find nothing more for a query until `resume`; what was found is still delivered."""
@@ -179,7 +246,7 @@ class Engine:
                 )
                 self._unreviewed.add(handle)
                 self.gate.change(handle, version, query.allowed.layout)
-        self._wake()
+        self.wake()
 
     def _find(self, handle: str) -> Running:
         query = self._running.get(handle)
@@ -204,7 +271,7 @@ class Engine:
                         self._put_in_force(handle, decision)
                     except Exception as error:  # noqa: BLE001 — told below, when all the others have their version
                         failed.append(error)
-            self._wake()
+            self.wake()
             self._admission.release_results(before, catalog)
             if failed:
                 raise failed[0]
@@ -353,6 +420,7 @@ class Engine:
             with self.gate.lock:
                 queries = [each for each in self._running.values() if not each.paused]
                 changed, self._begun_or_ended = self._begun_or_ended, []
+            self.switching.listen(queries)
             for query, begun in changed:
                 self.network.go_on_counting(query) if begun else self.network.end_counts(query)
             committed, moved = self.network.tick(queries, self._moving, force=due)
@@ -368,6 +436,7 @@ class Engine:
                 going = [each for each in self.running if not each.paused]
                 cut_logs(self.feeds.logs, going, self.network.find_reach, self._keep)
             self._end_hopeless()
+            self._drop_tables()
             self.gate.purge()
             for error in (*failed, *self.network.failed):
                 # only now: nobody else is held up by it
@@ -380,6 +449,15 @@ class Engine:
             try:
                 ended = {query.allowed.shaped.key for query, _ in self._begun_or_ended}
                 self.network.retire_shapes(self._admission.used_shapes() | ended)
+            finally:
+                self._changes.release()
+
+    def _drop_tables(self) -> None:
+        """Rows that can be read again are not kept where no query needs them; not while one may just be about to."""
+        if self._changes.acquire(blocking=False):
+            try:
+                needed = {name for each in self.running for name in self._streams(each.allowed)}
+                self.feeds.drop_tables(needed)
             finally:
                 self._changes.release()
 
@@ -425,7 +503,8 @@ class Engine:
         """What the attributes that follow a stream are now (D3)."""
         return self._follows.find(self.catalog, query.seat, query.allowed.follow)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Something came in."""
         self._news.set()
 
     def start(self) -> None:
@@ -452,7 +531,7 @@ class Engine:
     def stop(self) -> None:
         """Stop reading and delivering; everything is on disk."""
         self._stopping.set()
-        self._wake()
+        self.wake()
         if self._thread is not None:
             self._thread.join()
         self.feeds.stop()

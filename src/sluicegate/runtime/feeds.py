@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.language.ais_streams import AIS_FORMAT
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
-from sluicegate.runtime.feed.append import append_table
+from sluicegate.policy.query_punctuation import QueryPunctuation
+from sluicegate.runtime.ais.feed import AisFeed
+from sluicegate.runtime.ais.receivers import Receivers
+from sluicegate.runtime.feed.append import append_carried
+from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.ingest import Ingest
 from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.gate.files import make_private
+from sluicegate.runtime.table.table_feed import TableFeed, remove_leftovers
+from sluicegate.runtime.table.table_log import TableLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,8 +46,14 @@ class Feeds:
         make_private(folder)
         self._spark, self._folder, self._frames = spark, folder, frames
         self._trigger, self._on_batch = trigger, on_batch
-        self._ingests: dict[str, Ingest] = {}
+        self.judge_said: Callable[[str, QueryPunctuation, str | None], str | None] = (
+            lambda stream, said, sender: refuse_all(said, sender)
+        )
+        """Of a feed with a source: the code by which a query-level punctuation in the stream is refused."""
+        self._ingests: dict[str, Ingest | TableFeed | AisFeed] = {}
+        self._receivers = Receivers()
         self.logs: dict[str, SourceLog] = {}
+        self._has_leftovers = True
 
     def open(self, catalog: Catalog, streams: Iterable[str]) -> tuple[str, ...]:
         """Logs for the streams; those that were not open yet."""
@@ -53,16 +67,45 @@ class Feeds:
                     if known is not None:
                         # declared anew: its queries were withdrawn
                         known.stop()
+                        self._has_leftovers = True
                     self._ingests[name] = self._make(stream, catalog)
                     self.logs[name] = self._ingests[name].log
                 opened.append(name)
         return tuple(opened)
 
-    def _make(self, stream: Stream, catalog: Catalog) -> Ingest:
+    def drop_tables(self, needed: Container[str]) -> None:
+        """Forget the tables of databases that nobody needs, and what is left of others; they can be read again."""
+        for name, each in list(self._ingests.items()):
+            if isinstance(each, TableFeed) and each.is_read and name not in needed:
+                each.stop()
+                del self._ingests[name], self.logs[name]
+                self._has_leftovers = True
+        if self._has_leftovers:
+            self._has_leftovers = False
+            remove_leftovers(self._folder, {each.folder for each in self.logs.values()})
+
+    def _make(self, stream: Stream, catalog: Catalog) -> Ingest | TableFeed | AisFeed:
+        if stream.format == AIS_FORMAT and stream.name not in self._frames:
+            return AisFeed(stream, self._folder, self._receivers, self._on_batch)
+        if stream.key:
+            if stream.name in self._frames:
+                raise refuse_feed(
+                    "table-frame", f"`{stream.name}` has a KEY: no streaming frame tells what it replaces"
+                )
+            return TableFeed(stream, self._folder, self._on_batch)
         # the catalog is read again for each batch, where somebody keeps it up to date
         latest = self._catalog or (lambda: catalog)
         frame = self._frames.get(stream.name)
-        return Ingest(self._spark, stream, self._folder, self._trigger, frame, self._on_batch, latest)
+        return Ingest(
+            self._spark,
+            stream,
+            self._folder,
+            self._trigger,
+            frame,
+            self._on_batch,
+            latest,
+            lambda said, sender: self.judge_said(stream.name, said, sender),
+        )
 
     def start(self, streams: Iterable[str]) -> None:
         for name in streams:
@@ -73,12 +116,18 @@ class Feeds:
         return self._push and stream.format is None and stream.name not in self._frames
 
     def push(
-        self, stream: str, rows: pa.Table, sender: str | None = None, catalog: Catalog | None = None
+        self,
+        stream: str,
+        rows: pa.Table,
+        sender: str | None = None,
+        catalog: Catalog | None = None,
+        judge: Judge = refuse_all,
     ) -> tuple[tuple[int, str], ...]:
         """Append rows to the log of a stream that has no source of its own; columns are the stream's attributes.
 
         Of a punctuated stream they are elements (`feed.carriage`), all of one sender; without one they are denied. Those
-        that are refused come back by their row, from 0, and the code; `catalog` is that of the sender's session.
+        that are refused come back by their row, from 0, and the code; `catalog` is that of the sender's session. `judge`
+        says which query-level punctuations are taken.
         """
         refused: tuple[tuple[int, str], ...] = ()
         with self._pushing:
@@ -86,12 +135,14 @@ class Feeds:
             if ingest is None or not self._is_pushed(ingest.stream):
                 message = f"`{stream}` is not read by anybody, or has a source of its own"
                 raise DiagnosticError([Diagnostic("feed-push", message)])
-            if ingest.shield is None:
-                append_table(ingest.log, rows)
+            if isinstance(ingest, TableFeed):
+                ingest.rows.upsert(rows)
+            elif ingest.shield is None:
+                refused = append_carried(ingest.log, rows, sender, judge)
             else:
                 from sluicegate.runtime.shield.append import append_pushed
 
-                refused = append_pushed(ingest.log, ingest.shield, rows, sender, catalog)
+                refused = append_pushed(ingest.log, ingest.shield, rows, sender, catalog, judge)
         self._on_batch()
         return refused
 
@@ -107,8 +158,9 @@ class Feeds:
 
     @property
     def finished(self) -> bool:
-        """Whether every feed has come to its end."""
-        return all(log.finished for log in self.logs.values())
+        """Whether every feed has come to its end; tables have none, and wait for nobody."""
+        found = [log for log in self.logs.values() if not isinstance(log, TableLog)]
+        return bool(found or not self.logs) and all(log.finished for log in found)
 
     def stop(self) -> None:
         for each in self._ingests.values():

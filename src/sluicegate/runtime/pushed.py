@@ -11,6 +11,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import SP, carry
+from sluicegate.runtime.feed.turning import ALONE, carry_switches
 from sluicegate.runtime.frames import make_table
 from sluicegate.runtime.inputs import (
     LONGEST_LINE,
@@ -56,7 +57,7 @@ def read_pushed(stream: Stream, content: str, body: bytes, most: int, judge: Jud
     rows: list[tuple[Value, ...]] = []
     refused: list[RefusedRow] = []
     numbers: list[int] = []
-    carried = carry(stream)
+    carried = carry_switches(carry(stream))
     for number, found in enumerate(_read(content, body, carried), 1):
         if number > most:
             raise _refuse(f"the push has more than {most:,} tuples", "push it in parts")
@@ -65,7 +66,10 @@ def read_pushed(stream: Stream, content: str, body: bytes, most: int, judge: Jud
         except Misfit as reason:
             refused.append(RefusedRow(number, str(reason)))
             continue
-        if _is_punctuation(carried, row) or judge(row[: len(stream.attributes)]):
+        is_punctuation = _is_punctuation(carried, row) if carried != stream else False
+        if is_punctuation and stream.punctuated_by is None and any(each is not None for each in row[:-1]):
+            refused.append(RefusedRow(number, ALONE))
+        elif is_punctuation or judge(row[: len(stream.attributes)]):
             rows.append(row)
             numbers.append(number)
         else:

@@ -13,6 +13,7 @@ from sluicegate.errors import InvariantError
 from sluicegate.expr.evaluate import Environment, evaluate
 from sluicegate.expr.functions import builtin
 from sluicegate.expr.like import read_pattern
+from sluicegate.expr.near import find_near
 from sluicegate.expr.nodes import (
     And,
     Arith,
@@ -119,6 +120,14 @@ class ExpressionWriter:
         return "(" + between.join(map(self._truth, args)) + ")" if args else empty
 
     def _compare(self, expr: Compare) -> str:
+        near = find_near(expr)
+        if near is None:
+            return self._compare_plainly(expr)
+        inner = "" if near.inner is None else f"WHEN {self._truth(near.inner)} THEN TRUE "
+        box, earth = self._truth(near.box), self._truth(near.earth)
+        return f"(CASE {inner}WHEN {box} THEN {self._compare_plainly(expr)} WHEN {earth} THEN FALSE END)"
+
+    def _compare_plainly(self, expr: Compare) -> str:
         left, right = settle(expr.left, expr.right)
         if not _can_compare(left.type, right.type):
             return _UNKNOWN_TRUTH

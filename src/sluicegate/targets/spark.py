@@ -144,23 +144,23 @@ def translate(
 
 def write_steps(root: Node, ctx: Context, tables: Iterable[str]) -> list[str]:
     """A named query for each node, inputs first; none has the name of a table."""
-    prefix = _find_prefix(tables)
+    prefix = find_prefix(tables)
     steps: list[str] = []
     for node in walk(root):
-        text = _write(node, ctx)
+        text = write_node(node, ctx)
         ctx.steps[id(node)] = f"{prefix}{len(steps)}"
         steps.append(f"{ctx.steps[id(node)]} AS (\n  {text}\n)")
     return steps
 
 
-def _write(node: Node, ctx: Context) -> str:
+def write_node(node: Node, ctx: Context) -> str:
     write = _WRITERS.get(type(node))
     if write is None:
         raise TypeError(f"unknown operator {type(node).__name__}")
     return write(node, ctx)
 
 
-def _find_prefix(tables: Iterable[str]) -> str:
+def find_prefix(tables: Iterable[str]) -> str:
     """A step must not hide a table that a later step reads."""
     prefix, names = "s", [name.casefold() for name in tables]
     while any(name.startswith(f"`{prefix}") for name in names):

@@ -40,12 +40,14 @@ from sluicegate.graph.windows import TimeWindow
 from sluicegate.targets import spark
 from sluicegate.targets.base import Abilities, Part, node_expressions, require
 from sluicegate.targets.duckdb_needs import Needs, find_needs
+from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark_aggregate import START
 from sluicegate.targets.spark_operators import NO_TIME, ORDER, TIME, Context
 from sluicegate.targets.spark_shield import CLASS, WHO, Judged, list_masks
 from sluicegate.targets.spark_text import quote_name
 
 Q, FROM, WHOLE, CASE = "q", "h_from", "h_whole", "_case"
+LEAST, FIRST, LAST = "h_least", "h_first", "h_last_of"
 CUT = "#cut"
 CUT_START = Column(CUT, "start", BIGINT)
 """A source of this name holds rows whose windows of tuples were cut already; one of its columns is the window's start."""
@@ -74,6 +76,9 @@ class Tables:
     """Whether the streams' tables have many rows."""
     verdicts: Mapping[str, Judged] = field(default_factory=dict)
     """On the tuples of punctuated streams."""
+    sessions: Mapping[str, int] = field(default_factory=dict)
+    """By the names of streams, numbers of those of which subscriptions say what they may be made of (R18): for the one
+    with the number n, tuples later than `n<n>`, with an arrival number from `a<n>` to before `z<n>`; NULL: no bound."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,8 @@ class LiveContext(Context):
     """The nodes whose rows carry the bounds of their subscription, and of its parameters those that are `wanted`."""
     wanted: tuple[int, ...] = ()
     large: bool = False
+    sessions: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of the streams for which rows carry the least time and the bounds of the arrival numbers."""
 
     def read(self, node: Node, reader: Node) -> str:
         step = self.steps[id(node)]
@@ -133,7 +140,17 @@ class LiveContext(Context):
         """What rows take along of the subscription that they meet here, so that they need not meet it again above."""
         if id(node) not in self.bounded:
             return []
-        return [f"{q}.{each} AS b_{each}" for each in (*_BOUNDS, *self._parameters)]
+        return [f"{q}.{each} AS b_{each}" for each in (*self.bounds, *self._parameters)]
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The columns of a subscription that say which rows are due."""
+        own = (f"{name}{at}" for at in self.session_numbers for name in "naz")
+        return (*_BOUNDS, *own)
+
+    @property
+    def session_numbers(self) -> list[int]:
+        return sorted(set(self.sessions.values()))
 
     @property
     def _parameters(self) -> list[str]:
@@ -164,7 +181,8 @@ class LiveContext(Context):
             *super().carry(node, time, order),
             *(f"{text} AS {name}" for text, name in extents),
             *self._tag(node),
-            *(f"i.b_{each}" for each in (*_BOUNDS, *self._parameters) if id(node) in self.bounded),
+            *(f"i.b_{each}" for each in (*self.bounds, *self._parameters) if id(node) in self.bounded),
+            *(text for at in self.session_numbers for text in self._held(node, at, time)),
         ]
 
     def _extents(self, node: Node, time: str) -> tuple[str, str]:
@@ -182,6 +200,23 @@ class LiveContext(Context):
                 return NO_TIME, NO_TIME
             case _:
                 return f"i.{FROM}", f"i.{WHOLE}"
+
+    def _held(self, node: Node, at: int, time: str) -> list[str]:
+        """The least time, and the least and greatest arrival number, of the stream's tuples that a row was made of."""
+        names = [f"{each}{at}" for each in (LEAST, FIRST, LAST)]
+        match node:
+            case Source() if self.sessions.get(node.stream) == at:
+                arrival = f"i.{quote_name(ARRIVAL)}"
+                texts = [f"coalesce({time}, {_LEAST})", arrival, arrival]
+            case Join():
+                pick = ("least", "least", "greatest")
+                texts = [f"{how}(l.{name}, r.{name})" for how, name in zip(pick, names, strict=True)]
+            case Source() | Aggregate():
+                # windows are judged by where they begin, and by the watermark
+                texts = [NO_TIME] * 3
+            case _:
+                texts = [f"i.{name}" for name in names]
+        return [f"{text} AS {name}" for text, name in zip(texts, names, strict=True)]
 
     def _tag(self, node: Node) -> list[str]:
         if id(node) not in self.tagged:
@@ -221,6 +256,7 @@ def translate_live(
         bounded=bounded,
         wanted=_find_wanted(shape.root, bounded),
         large=tables.large,
+        sessions=tables.sessions,
         binary=True,
         verdicts=tables.verdicts,
     )
@@ -280,12 +316,7 @@ def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool, with_
     if with_order:
         items += [f"i.{TIME}", f"i.{ORDER}"]
     bound = "i.b_" if id(shape.root) in ctx.bounded else "q."
-    where = [
-        f"({bound}start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= {bound}start)",
-        f"({bound}since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= {bound}since)",
-    ]
-    if by_time:
-        where.append(f"i.{TIME} >= {bound}t0 AND i.{TIME} < {bound}t1")
+    where = write_due(ctx, bound, by_time)
     rows = f"{ctx.steps[id(shape.root)]} AS i"
     if id(shape.root) in ctx.bounded:
         return f"SELECT {', '.join([f'i.{Q} AS {Q}', *items])} FROM {rows} WHERE {' AND '.join(where)}"
@@ -296,3 +327,20 @@ def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool, with_
         f"SELECT /*+ BROADCAST(q) */ {listed} FROM {rows} "
         f"JOIN {ctx.subscriptions} AS q ON {' AND '.join(where)}"
     )
+
+
+def write_due(ctx: LiveContext, bound: str, by_time: bool) -> list[str]:
+    """Which of the rows `i` are due for a subscription, whose columns have the prefix `bound`."""
+    where = [
+        f"({bound}start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= {bound}start)",
+        f"({bound}since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= {bound}since)",
+    ]
+    for at in ctx.session_numbers:
+        where += [
+            f"({bound}n{at} IS NULL OR i.{LEAST}{at} IS NULL OR i.{LEAST}{at} > {bound}n{at})",
+            f"({bound}a{at} IS NULL OR i.{FIRST}{at} IS NULL OR i.{FIRST}{at} >= {bound}a{at})",
+            f"({bound}z{at} IS NULL OR i.{LAST}{at} IS NULL OR i.{LAST}{at} < {bound}z{at})",
+        ]
+    if by_time:
+        where.append(f"i.{TIME} >= {bound}t0 AND i.{TIME} < {bound}t1")
+    return where

@@ -14,6 +14,7 @@ from sluicegate.rewrite.named_results import Results
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.testing.cases import Case
 from sluicegate.testing.duckdb_run import run_duckdb
+from sluicegate.testing.in_force import settle
 from sluicegate.testing.oracle import expected
 
 ResultRow = Mapping[str, Value]
@@ -39,7 +40,8 @@ def interpret(case: Case, plan: AuthorizedPlan | None) -> list[dict[str, Value]]
     """The plan's rows by the graph interpreter."""
     if plan is None:
         return []
-    rows = run(plan.root, case.data, environment(case.catalog, case.user))
+    data = settle(case.data, case.catalog.streams)
+    rows = run(plan.root, data, environment(case.catalog, case.user))
     return result_rows(rows, plan.outputs, plan.label)
 
 

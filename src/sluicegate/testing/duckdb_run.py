@@ -20,6 +20,7 @@ from sluicegate.policy.model import Stream
 from sluicegate.targets.duckdb import result_types, translate
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.duckdb_text import quote_name, sql_type
+from sluicegate.testing.in_force import keep_in_force
 
 Rows = Sequence[Mapping[str, Value]]
 
@@ -47,7 +48,7 @@ def run_duckdb(
     """The plan's rows, in the form of `graph.rows.result_rows`; the order means nothing."""
     text = translate(plan, env)
     for name in sorted({source.stream for source in sources(plan.root)}):
-        load_table(catalog_streams[name], data[name])
+        load_table(catalog_streams[name], keep_in_force(catalog_streams[name], data[name]))
     return [_result(plan, row) for row in _fetch(text, result_types(plan))]
 
 

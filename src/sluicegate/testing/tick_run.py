@@ -27,6 +27,9 @@ from sluicegate.runtime.network.shapes import find_shape
 from sluicegate.runtime.network.subscriptions import Subscription
 from sluicegate.runtime.network.tuple_windows import Carried
 from sluicegate.runtime.network.units import find_units
+from sluicegate.runtime.table.in_force import begin_tables
+from sluicegate.runtime.table.keyed_rows import KeyedRows
+from sluicegate.runtime.table.table_log import TableLog
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.testing.cases import Case
 from sluicegate.testing.differential import authorize
@@ -46,12 +49,17 @@ def run_ticks(spark: Session, case: Case, rng: Random, folder: Path, most: int =
     units = find_units(shaped.shape)
     names = sorted({each.stream for each in sources(plan.root)})
     streams = {name: fit_watermark(case.catalog.streams[name], case.data.get(name, ())) for name in names}
-    logs = {name: SourceLog(log_folder(folder, stream), stream) for name, stream in streams.items()}
+    logs = {name: open_log(log_folder(folder, stream), stream) for name, stream in streams.items()}
     left = {name: list(case.data.get(name, ())) for name in names}
+    for name, log in logs.items():
+        if isinstance(log, TableLog):
+            # what streams meet is in force before they come, as in a run over files
+            KeyedRows(log).upsert(make_rows(log.stream, _with_key(log.stream, left[name])))
+            log.finish()
     evaluator, layout = Evaluator(spark, logs), find_layout(plan)
     asked = [Subscription(1, shaped.constants)]
     carried = [Carried() for _ in units]
-    place, rows = find_place(logs, names), []
+    place, rows = begin_tables(logs, find_place(logs, names)), []
     ended = False
     while not ended:
         ended = all(log.finished for log in logs.values())
@@ -64,6 +72,14 @@ def run_ticks(spark: Session, case: Case, rng: Random, folder: Path, most: int =
             rows += [] if found is None else layout.make_rows(found)
         place = after
     return rows
+
+
+def open_log(folder: Path, stream: Stream) -> SourceLog:
+    return TableLog(folder, stream) if stream.key else SourceLog(folder, stream)
+
+
+def _with_key(stream: Stream, rows: Tuples) -> list[Mapping[str, Value]]:
+    return [row for row in rows if all(row.get(name) is not None for name in stream.key)]
 
 
 def fit_watermark(stream: Stream, rows: Tuples) -> Stream:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sluicegate.policy.query_punctuation import QueryPunctuation
+from sluicegate.runtime.feed.carriage import SP
 from sluicegate.runtime.feed.codes import refuse_feed
+from sluicegate.runtime.feed.dead_letters import DeadLetters
 from sluicegate.runtime.feed.log_batch import ARRIVAL, BATCH_SHIFT, LATE, LogBatch
 from sluicegate.runtime.feed.log_files import log_schema, write_rows
-from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.feed.said import Said, place_said
+from sluicegate.runtime.feed.source_log import SourceLog, find_later
+from sluicegate.runtime.feed.turning import Judge, carry_switches, hear_texts, write_letters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,8 +23,13 @@ if TYPE_CHECKING:
 _MOST = 1 << 24
 
 
-def append_table(log: SourceLog, table: pa.Table, dead: int = 0) -> LogBatch:
-    """Append a table with the stream's attributes, each of its type, in order of arrival; the batch is complete after."""
+def append_table(
+    log: SourceLog, table: pa.Table, dead: int = 0, said: Sequence[tuple[int, QueryPunctuation]] = ()
+) -> LogBatch:
+    """Append a table with the stream's attributes, each of its type, in order of arrival; the batch is complete after.
+
+    `said` are query-level punctuations, each with the number of the rows before it.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -35,6 +48,47 @@ def append_table(log: SourceLog, table: pa.Table, dead: int = 0) -> LogBatch:
     names = [name for name, _ in log.stream.attributes]
     rows = table.select(names).append_column(ARRIVAL, numbers).append_column(LATE, late).cast(schema)
     write_rows(log.data_folder(number), [rows])
-    batch = log.describe(number, count, least, greatest, dead)
+    placed = place_between(log, number, table, said)
+    batch = replace(log.describe(number, count, least, greatest, dead), said=placed)
     log.commit(batch)
     return batch
+
+
+def append_carried(
+    log: SourceLog, table: pa.Table, sender: str | None, judge: Judge
+) -> tuple[tuple[int, str], ...]:
+    """As `append_table`, of rows some of which are punctuations for queries, under `_sp`; the refused by row and code."""
+    import pyarrow.compute as pc
+
+    if SP not in table.column_names or carry_switches(log.stream) == log.stream:
+        append_table(log, table)
+        return ()
+    places = pc.indices_nonzero(pc.is_valid(table[SP])).to_pylist()
+    texts = [(at, table[SP][at].as_py(), sender) for at in places]
+    heard = hear_texts(texts, log.stream, judge)
+    # of the rows before it, without those that are punctuations too
+    said = [(at - bisect_left(places, at), each) for at, each in heard.taken]
+    if heard.refused:
+        DeadLetters(log.folder).append(log.end, write_letters(heard.refused, log.end))
+    append_table(log, table.filter(pc.is_null(table[SP])), len(heard.refused), said)
+    return tuple((each.place, each.code) for each in heard.refused)
+
+
+def place_between(
+    log: SourceLog, number: int, table: pa.Table, said: Sequence[tuple[int, QueryPunctuation]]
+) -> tuple[Said, ...]:
+    """Punctuations between the rows of a batch: each knows what came before it, here and in the log."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not said:
+        return ()
+    if log.stream.event_time is None:
+        raise refuse_feed("feed-switch", f"`{log.stream.name}` is a table: a query has no switch in it")
+    times = table[log.stream.event_time].cast(pa.int64())
+    found = []
+    for row, punctuation in said:
+        high = find_later(log.greatest, pc.max(times.slice(0, row)).as_py())
+        final = find_later(log.watermark, None if high is None else high - log.stream.watermark)
+        found.append(place_said(punctuation, (number << BATCH_SHIFT) + row, high, final))
+    return tuple(found)

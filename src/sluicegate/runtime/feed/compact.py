@@ -50,4 +50,5 @@ def merge_batches(run: Sequence[LogBatch], path: Path, stream: Stream) -> LogBat
         max(greatest, default=None),
         run[-1].watermark,
         sum(each.dead for each in run),
+        tuple(said for each in run for said in each.said),
     )

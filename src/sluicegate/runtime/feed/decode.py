@@ -15,6 +15,7 @@ from sluicegate.runtime.feed.carriage import (
     CARRIED,
     PARTITION,
     SENDER,
+    SP,
     carry,
     find_sender_column,
     find_trusted,
@@ -23,6 +24,7 @@ from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode_columns import read_columns
 from sluicegate.runtime.feed.decode_lines import TEXT_COLUMN, read_lines
 from sluicegate.runtime.feed.misfits import LONGEST_RAW, PROBLEM, RAW
+from sluicegate.runtime.feed.turning import ALONE, carry_switches
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark_text import quote_name, quote_text
 
@@ -48,6 +50,9 @@ def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
     Of a punctuated stream also what `feed.carriage` lists.
     """
     carried = carry(stream)
+    # the columns of other layouts are given; a JSON object has what it has
+    if layout is Layout.JSON or SP in frame.columns:
+        carried = carry_switches(carried)
     names = [name for name, _ in carried.attributes]
     for name in sorted(_RESERVED & set(names)):
         raise refuse_feed(
@@ -58,6 +63,8 @@ def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
             found = read_columns(frame, carried, layout is Layout.TEXTS)
         case Layout.JSON:
             found = read_lines(frame, carried, _write_partition(frame))
+    if stream.punctuated_by is None and carried != stream:
+        found = _refuse_mixed(found, len(names))
     fine = f"{PROBLEM} IS NULL"
     left_out = set(names) - {name for name, _ in (*stream.attributes, *CARRIED)}
     return found.selectExpr(
@@ -71,6 +78,16 @@ def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
         f"CASE WHEN NOT {fine} THEN left(raw, {LONGEST_RAW // 4}) END AS {RAW}",
         *(_write_origin(stream, names, layout) if stream.punctuated_by is not None else ()),
     )
+
+
+def _refuse_mixed(found: DataFrame, count: int) -> DataFrame:
+    """A row that is a tuple and a punctuation at once is neither."""
+    from pyspark.sql.functions import expr
+
+    beside = " OR ".join(f"a{at} IS NOT NULL" for at in range(count - 1))
+    mixed = f"a{count - 1} IS NOT NULL AND ({beside})"
+    problem = f"CASE WHEN {mixed} THEN coalesce({PROBLEM}, {quote_text(ALONE)}) ELSE {PROBLEM} END"
+    return found.withColumn(PROBLEM, expr(problem))
 
 
 def _write_partition(frame: DataFrame) -> str:

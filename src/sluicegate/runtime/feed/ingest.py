@@ -17,6 +17,7 @@ from sluicegate.runtime.feed.decode import decode
 from sluicegate.runtime.feed.log_files import remove_all
 from sluicegate.runtime.feed.open_feed import Feed, find_layout, open_feed
 from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feed.write_batch import write_batch
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class Ingest:
 
     `frame` is a raw streaming frame to read instead of the feed that the catalog names. `on_batch` is called from a thread of
     the feed's after each batch that was appended, and after the end. The elements of a punctuated stream are judged by
-    `shield` before they are appended, with what the `catalog` of that time says.
+    `shield` before they are appended, with what the `catalog` of that time says; `judge` says which query-level
+    punctuations are taken.
     """
 
     def __init__(
@@ -46,8 +48,9 @@ class Ingest:
         frame: DataFrame | None = None,
         on_batch: Callable[[], None] = lambda: None,
         catalog: Callable[[], Catalog] | None = None,
+        judge: Judge = refuse_all,
     ) -> None:
-        self.stream = stream
+        self.stream, self._judge = stream, judge
         self.log = SourceLog(log_folder(folder, stream), stream)
         self.shield = _open_shield(self.log, catalog)
         self._spark, self._trigger, self._on_batch = spark, trigger, on_batch
@@ -125,12 +128,14 @@ class Ingest:
 
     def _append(self, frame: DataFrame, number: int) -> None:
         if self.shield is None:
-            self.log.commit(write_batch(self.log, frame, number))
+            self.log.commit(write_batch(self.log, frame, number, self._judge))
             return
         from sluicegate.runtime.shield.append import append_elements
 
         # in the order of Spark's partitions, and of rows within them
-        append_elements(self.log, self.shield, frame.toArrow(), number, find_trusted(self.stream))
+        append_elements(
+            self.log, self.shield, frame.toArrow(), number, find_trusted(self.stream), self._judge
+        )
 
     def _watch(self, query: StreamingQuery, bounded: bool) -> None:
         """Wait for the query's end; only an end that nobody asked for, without a failure, ends the log."""

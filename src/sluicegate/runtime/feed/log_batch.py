@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sluicegate.runtime.feed.log_files import LATE, count_bytes, read_json, refuse_log
+from sluicegate.runtime.feed.said import Said, read_said
 from sluicegate.targets.duckdb_operators import ARRIVAL
 
 __all__ = ["ARRIVAL", "BATCH_SHIFT", "LATE", "LogBatch", "name_range", "read_batch"]
@@ -29,6 +30,8 @@ class LogBatch:
     """After it: the greatest event time so far less the stream's delay; None before any."""
     dead: int
     """Malformed rows that were left out."""
+    said: tuple[Said, ...] = ()
+    """Query-level punctuations that stand between its rows, in order."""
 
 
 def name_range(first: int, last: int) -> str:
@@ -41,9 +44,11 @@ def read_batch(path: Path, data: Path) -> LogBatch:
     found = read_json(path)
     size = found.pop("bytes", None)
     name = found.pop("path", None)
+    said = found.pop("said", [])
     try:
-        batch = LogBatch(path=data / str(name), **found)  # type: ignore[arg-type]  # what was written
-    except TypeError as error:
+        heard = tuple(read_said(each) for each in said)  # type: ignore[attr-defined]  # what was written
+        batch = LogBatch(path=data / str(name), said=heard, **found)  # type: ignore[arg-type]
+    except (TypeError, KeyError) as error:
         raise refuse_log(f"`{path.name}` has other fields") from error
     if path.stem != name_range(batch.first, batch.last):
         raise refuse_log(f"`{path.name}` describes another batch")

@@ -3,6 +3,7 @@
     meta/<first>-<last>.json    what a complete batch holds; its rename is the commit
     data/<first>-<last>/        the batch's rows, Parquet; without a meta they count as never written
     state.json                  what was forgotten, and whether the input has ended
+    said.jsonl                  query-level punctuations between batches (`feed.said`)
     checkpoint/ dead/           the feed's own
 
 One process owns a log; in it, one thread appends and any number read.
@@ -14,7 +15,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,8 +23,9 @@ from pathlib import Path
 from sluicegate.errors import InvariantError
 from sluicegate.expr.values import TIMESTAMP_MAX
 from sluicegate.policy.model import Stream
+from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.feed.compact import find_runs, merge_batches
-from sluicegate.runtime.feed.log_batch import LogBatch, name_range, read_batch
+from sluicegate.runtime.feed.log_batch import BATCH_SHIFT, LogBatch, name_range, read_batch
 from sluicegate.runtime.feed.log_files import (
     TEMPORARY,
     count_bytes,
@@ -34,6 +36,7 @@ from sluicegate.runtime.feed.log_files import (
     sync_folder,
     write_json,
 )
+from sluicegate.runtime.feed.said import Said, SaidFile, place_said
 
 LARGEST_BATCH = 500_000
 """Rows up to which batches are put together."""
@@ -51,6 +54,8 @@ def log_folder(root: Path, stream: Stream) -> Path:
     if stream.punctuated_by is not None:
         # what a shield remembers holds for these alone
         declared += [stream.punctuated_by, stream.order_any, stream.owner]
+    if stream.key:
+        declared += ["key", *stream.key]
     mark = hashlib.sha256(json.dumps(declared).encode()).hexdigest()[:16]
     return root / f"{re.sub('[^A-Za-z0-9]', '-', stream.name)[:40]}.{mark}"
 
@@ -79,6 +84,7 @@ class SourceLog:
             each.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.chmod(0o700)
         self._state = self._load_state()
+        self._said = SaidFile(folder)
         self._batches = self._load_batches()
         self._discard_leftovers()
         for batch in self._batches:
@@ -159,11 +165,11 @@ class SourceLog:
 
         `waiting` is the least event time of rows that came but are to follow: the watermark does not pass it.
         """
-        high = _later(self._state.greatest, greatest)
+        high = find_later(self._state.greatest, greatest)
         mark = None if high is None else high - self.stream.watermark
         if mark is not None and waiting is not None:
             mark = min(mark, waiting)
-        after = None if mark is None else _later(self._state.watermark, mark)
+        after = None if mark is None else find_later(self._state.watermark, mark)
         return LogBatch(number, number, self.data_folder(number), rows, least, greatest, after, dead)
 
     def commit(self, batch: LogBatch) -> None:
@@ -184,6 +190,33 @@ class SourceLog:
             self._batches = [*self._batches, batch]
             self._state = self._after(batch)
 
+    def tell(self, punctuations: Iterable[QueryPunctuation]) -> None:
+        """Put query-level punctuations at the end: before all rows that are not in a complete batch yet (R16)."""
+        with self._lock:
+            state, at = self._state, self._state.end << BATCH_SHIFT
+            self._said.append(
+                [place_said(each, at, state.greatest, state.watermark) for each in punctuations]
+            )
+
+    def hear(self, told: int, batch: int) -> tuple[list[Said], int, int]:
+        """The punctuations behind the first `told` between batches and those of the batches from `batch` on, in order of
+        their places; and how many, and which batch, that was up to.
+        """
+        with self._lock:
+            between = self._said.since(told)
+            within = [
+                said for each in self.batches(batch) for said in each.said if said.at >= batch << BATCH_SHIFT
+            ]
+            # what stands between batches was there before the rows of the next came
+            found = sorted((*between, *within), key=lambda said: said.at)
+            return found, self._said.count, self._state.end
+
+    def forget_said(self, count: int, many: int) -> None:
+        """The first `count` between batches are remembered elsewhere; they go once they are `many`."""
+        with self._lock:
+            if count - self._said.base >= many:
+                self._said.forget(count)
+
     def finish(self) -> None:
         """A bounded input has ended: every open window may be released."""
         with self._lock:
@@ -203,7 +236,7 @@ class SourceLog:
                     return
                 forgotten = self._state.forgotten
                 for each in gone:
-                    forgotten = _later(forgotten, each.greatest)
+                    forgotten = find_later(forgotten, each.greatest)
                 # first, so that nobody takes the log for whole while files vanish
                 self._save(replace(self._state, forgotten=forgotten))
                 left = set(gone)
@@ -250,8 +283,8 @@ class SourceLog:
         return replace(
             state,
             end=max(state.end, batch.last + 1),
-            greatest=_later(state.greatest, batch.greatest),
-            watermark=_later(state.watermark, batch.watermark),
+            greatest=find_later(state.greatest, batch.greatest),
+            watermark=find_later(state.watermark, batch.watermark),
         )
 
     def _load_state(self) -> _State:
@@ -282,5 +315,5 @@ class SourceLog:
         remove_all(self.folder.glob(f"*{TEMPORARY}"))
 
 
-def _later(left: int | None, right: int | None) -> int | None:
+def find_later(left: int | None, right: int | None) -> int | None:
     return right if left is None else left if right is None else max(left, right)

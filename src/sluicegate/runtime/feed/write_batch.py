@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.policy.model import Stream
+from sluicegate.policy.query_punctuation import QueryPunctuation
+from sluicegate.runtime.feed.carriage import SP, find_trusted
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.dead_letters import DeadLetters
 from sluicegate.runtime.feed.log_batch import ARRIVAL, BATCH_SHIFT, LATE, LogBatch
 from sluicegate.runtime.feed.log_files import list_parquet, log_schema, read_rows, remove_all, write_rows
 from sluicegate.runtime.feed.misfits import PROBLEM, RAW
+from sluicegate.runtime.feed.said import Said
 from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.feed.turning import (
+    Heard,
+    Judge,
+    carry_switches,
+    hear_texts,
+    place_all,
+    place_outside,
+    refuse_all,
+    write_letters,
+)
 from sluicegate.targets.spark_text import quote_name
 
 if TYPE_CHECKING:
@@ -25,10 +40,11 @@ _SPARK_BITS = 33
 _SPARK_ROW = (1 << _SPARK_BITS) - 1
 
 
-def write_batch(log: SourceLog, frame: DataFrame, number: int) -> LogBatch:
+def write_batch(log: SourceLog, frame: DataFrame, number: int, judge: Judge = refuse_all) -> LogBatch:
     """The decoded rows of the batch, on disk but not yet complete; what an earlier try left there is replaced.
 
-    Malformed rows are written with the others, since each further action would compute the batch anew, and taken out after.
+    Malformed rows, and punctuations for queries, are written with the others, since each further action would compute the
+    batch anew, and taken out after.
     """
     spark = frame.sparkSession
     # times that pyarrow and Spark read alike, in all the years that we know
@@ -38,33 +54,35 @@ def write_batch(log: SourceLog, frame: DataFrame, number: int) -> LogBatch:
     remove_all([folder])
     rows = number_rows(frame.coalesce(PARTITIONS), log, number)
     rows.coalesce(spark.sparkContext.defaultParallelism).write.parquet(str(folder))
-    total, unnumbered, dead, least, greatest = _read_footers(folder, log.stream)
+    total, unnumbered, others, least, greatest = _read_footers(folder, log.stream)
     if unnumbered:
         message = f"a batch of `{log.stream.name}` has more than {1 << ROW_BITS} rows of one partition"
         raise refuse_feed("feed-batch", message, "limit what the feed takes at once by its options")
-    if dead:
-        _sift(log, number, folder)
-    return log.describe(number, total - dead, least, greatest, dead)
+    dead, said = _sift(log, number, folder, SP in frame.columns, judge) if others else (0, ())
+    return replace(log.describe(number, total - others, least, greatest, dead), said=said)
 
 
 def number_rows(frame: DataFrame, log: SourceLog, number: int) -> DataFrame:
-    """`_offset`, NULL where the row cannot be numbered, and `_late`, NULL for a malformed row."""
+    """`_offset`, NULL where the row cannot be numbered, and `_late`, NULL for what is no tuple."""
     row = f"({_SERIAL} & {_SPARK_ROW}L)"
     place = f"{number << BATCH_SHIFT}L + shiftleft(shiftright({_SERIAL}, {_SPARK_BITS}), {ROW_BITS}) + {row}"
     late = "FALSE"
     if log.watermark is not None and log.stream.event_time is not None:
         late = f"coalesce(unix_micros({quote_name(log.stream.event_time)}) < {log.watermark}L, FALSE)"
+    carried = [SP] if SP in frame.columns and carry_switches(log.stream) != log.stream else []
+    fine = " AND ".join(f"{name} IS NULL" for name in (PROBLEM, *carried))
     return frame.selectExpr("*", f"monotonically_increasing_id() AS {_SERIAL}").selectExpr(
         *(quote_name(name) for name, _ in log.stream.attributes),
         f"CASE WHEN {row} < {1 << ROW_BITS}L THEN {place} END AS {ARRIVAL}",
-        f"CASE WHEN {PROBLEM} IS NULL THEN {late} END AS {LATE}",
+        f"CASE WHEN {fine} THEN {late} END AS {LATE}",
         PROBLEM,
         RAW,
+        *carried,
     )
 
 
 def _read_footers(folder: Path, stream: Stream) -> tuple[int, int, int, int | None, int | None]:
-    """Rows, rows without a number, malformed rows, least and greatest event time: out of the files' own statistics."""
+    """Rows, rows without a number, rows that are no tuples, least and greatest event time: out of the files' own statistics."""
     import pyarrow.parquet as pq
 
     total = unnumbered = dead = 0
@@ -87,13 +105,44 @@ def _bounds(statistics: Any) -> list[int]:
     return [statistics.min_raw, statistics.max_raw] if statistics.has_min_max else []
 
 
-def _sift(log: SourceLog, number: int, folder: Path) -> None:
-    """Malformed rows to the dead letters, the others back to the batch."""
+def _sift(
+    log: SourceLog, number: int, folder: Path, carries: bool, judge: Judge
+) -> tuple[int, tuple[Said, ...]]:
+    """Malformed rows to the dead letters, punctuations to their places, the others back to the batch."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     schema = log_schema(log.stream)
-    found: pa.Table = read_rows(folder, [*schema.names, PROBLEM, RAW])
+    carries = carries and carry_switches(log.stream) != log.stream
+    found: pa.Table = read_rows(folder, [*schema.names, PROBLEM, RAW, *([SP] if carries else [])])
     bad = pc.is_null(found[LATE])
-    DeadLetters(log.folder).append(number, found.filter(bad).select([ARRIVAL, PROBLEM, RAW]))
     good = found.filter(pc.invert(bad)).select(schema.names).cast(schema)
+    others, said = found.filter(bad), tuple[Said, ...]()
+    letters = others.filter(pc.is_valid(others[PROBLEM])).select([ARRIVAL, PROBLEM, RAW])
+    if carries:
+        heard = _hear(log, others.filter(pc.is_null(others[PROBLEM])), judge)
+        said = place_all(log, number, good.sort_by(ARRIVAL), _place(found, good, heard))
+        letters = pa.concat_tables([letters, write_letters(heard.refused, 0).cast(letters.schema)])
+    if letters.num_rows:
+        DeadLetters(log.folder).append(number, letters)
     write_rows(folder, [good])
+    return letters.num_rows, said
+
+
+def _hear(log: SourceLog, rows: pa.Table, judge: Judge) -> Heard:
+    """By their numbers in the log."""
+    rows, trusted = rows.sort_by(ARRIVAL), find_trusted(log.stream)
+    texts = zip(rows[ARRIVAL].to_pylist(), rows[SP].to_pylist(), strict=True)
+    return hear_texts([(at, text, trusted) for at, text in texts], log.stream, judge)
+
+
+def _place(found: pa.Table, good: pa.Table, heard: Heard) -> Sequence[tuple[int, QueryPunctuation]]:
+    """Each with how many rows came before it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    partitions = pc.shift_right(found[ARRIVAL], pa.scalar(ROW_BITS, pa.int64()))
+    if len(partitions.unique()) > 1:
+        return place_outside(good.num_rows, heard.taken)
+    numbers = good[ARRIVAL]
+    return tuple((pc.sum(pc.less(numbers, at)).as_py() or 0, each) for at, each in heard.taken)

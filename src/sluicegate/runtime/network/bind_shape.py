@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sluicegate.expr.nodes import Expr, Literal, Parameter
 from sluicegate.expr.rebuild import transform
-from sluicegate.graph.operators import Aggregate, Join, Node, Project, Select, Source, Unfold, Union
+from sluicegate.graph.operators import Aggregate, Join, Node, Project, Select, Shield, Source, Unfold, Union
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
 from sluicegate.graph.rebuild import rebuild
 from sluicegate.runtime.network.shapes import Constant
@@ -39,6 +39,8 @@ def _map_expressions(node: Node, change: Callable[[Expr], Expr]) -> Node:
     match node:
         case Source() | Union():
             return node
+        case Shield():
+            return replace(node, who=change(node.who))
         case Select() | Join():
             return replace(node, predicate=change(node.predicate))
         case Project():

@@ -12,7 +12,7 @@ from sluicegate.expr.types import Type
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
-from sluicegate.runtime.feed.log_batch import LATE, LogBatch
+from sluicegate.runtime.feed.log_batch import BATCH_SHIFT, LATE, LogBatch
 from sluicegate.runtime.feed.log_files import log_schema
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.frames import make_frame
@@ -22,9 +22,12 @@ from sluicegate.runtime.network.judging import Court, JudgedQueries
 from sluicegate.runtime.network.placement import Placement, place_shields
 from sluicegate.runtime.network.places import Place, find_time
 from sluicegate.runtime.network.subscriptions import Subscription, make_subscriptions
+from sluicegate.runtime.network.switching import trim_bounds
 from sluicegate.runtime.network.together import Member, join_tables, split_rows
 from sluicegate.runtime.network.tuple_windows import PLACE, TIME, Carried, cut_windows
-from sluicegate.runtime.network.units import TupleCut, Unit
+from sluicegate.runtime.network.units import Reading, TupleCut, Unit
+from sluicegate.runtime.table.in_force import read_parts, read_versions
+from sluicegate.runtime.table.table_log import TableLog
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark_live import CASE, CUT, Tables, translate_live
 from sluicegate.targets.spark_text import quote_name
@@ -81,7 +84,7 @@ class Evaluator:
             if not new:
                 return [None for _ in members]
             table, parameters = join_tables(members)
-            given = {stream: self._read(stream, new), "": make_frame(self._spark, table)}
+            given = {stream: self._read_between(stream, before, after), "": make_frame(self._spark, table)}
             with self._named(given) as names:
                 text, outputs = translate_together(
                     [each.flat for each in members], parameters, names[stream], names[""]
@@ -96,24 +99,59 @@ class Evaluator:
         plan = unit.shared if unit.shared is not None and shared else unit.plan
         with_order = unit.cut is not None
         if unit.by_time:
-            frames = self._frames_by_time(unit, places)
+            span = self._find_span(unit, places)
+            frames = {} if span is None else self._frames_by_time(unit.reading, span, places)
             plans = [plan]
         else:
-            frames = self._frames_by_arrival(unit, places)
+            frames = self._frames_by_arrival(unit.reading, places)
             plans = [
                 each for each in find_deltas(plan) if all(one.stream in frames for one in sources(each.root))
             ]
         if not frames or not plans:
             return None
-        if unit.by_time:
-            after, until = (find_time(unit, place) for place in places)
-            queries = [
-                replace(each, after=_BEGINNING if after is None else after, until=until) for each in queries
-            ]
+        queries = self._bound(unit, unit.reading, places, queries)
         judged = self._court.judge(plans, types, queries)
         plans = [place_shields(each, self._place(each, judged, places)) for each in plans]
         large = self._count_new(unit, places) >= MANY_ROWS
         return self._ask(plans, frames, judged, by_time=unit.by_time, with_order=with_order, large=large)
+
+    def _bound(
+        self, unit: Unit, reading: Reading, places: tuple[Place, Place], queries: Sequence[Subscription]
+    ) -> list[Subscription]:
+        """With the times between which results are due, and of sessions only the bounds that something read is beyond."""
+        if unit.by_time:
+            since, until = (find_time(unit, place) for place in places)
+            since = _BEGINNING if since is None else since
+            queries = [replace(each, after=since, until=_find_until(unit, until, each)) for each in queries]
+        if not any(each.periods for each in queries):
+            return list(queries)
+        before, after = (dict(place) for place in places)
+        low: int | None = None
+        if unit.by_time:
+            low = (find_time(unit, places[0]) or _BEGINNING) - reading.reach
+        elif unit.reading.joined:
+            low = self._find_low(reading, places)
+        firsts = {name: before[name].end << BATCH_SHIFT if low is None else 0 for name in unit.timed}
+        ends = {name: after[name].end << BATCH_SHIFT for name in unit.timed}
+        return [trim_bounds(each, dict.fromkeys(unit.timed, low), firsts, ends) for each in queries]
+
+    def _find_low(self, reading: Reading, places: tuple[Place, Place]) -> int:
+        """The event time from which on new tuples can meet older ones."""
+        before, after = (dict(place) for place in places)
+        least = [
+            each.least
+            for name in reading.timed
+            for each in self._logs[name].batches(before[name].end, after[name].end)
+            if each.least is not None
+        ]
+        return min(least) - reading.reach if least else _BEGINNING
+
+    def _find_span(self, unit: Unit, places: tuple[Place, Place]) -> tuple[int, int] | None:
+        """The two times between which results may be due; None where none can be."""
+        before, after = (find_time(unit, place) for place in places)
+        after = _BEGINNING if after is None else after
+        before = _BEGINNING if before is None else before
+        return None if after <= before or unit.next_end(before) > after else (before, after)
 
     def _place(self, plan: AuthorizedPlan, judged: JudgedQueries, places: tuple[Place, Place]) -> Placement:
         before, after = (dict(place) for place in places)
@@ -125,7 +163,7 @@ class Evaluator:
 
         return self.placement or choose_placement(plan, look)
 
-    def _count_new(self, unit: Unit, places: tuple[Place, Place]) -> int:
+    def _count_new(self, unit: Unit | Reading, places: tuple[Place, Place]) -> int:
         before, after = (dict(place) for place in places)
         new = (
             each
@@ -134,14 +172,12 @@ class Evaluator:
         )
         return sum(each.rows for each in new)
 
-    def _frames_by_time(self, unit: Unit, places: tuple[Place, Place]) -> dict[str, DataFrame]:
-        """Tuples that results between the two times may be made of; none where no result can be due."""
-        before, after = (find_time(unit, place) for place in places)
-        after = _BEGINNING if after is None else after
-        before = _BEGINNING if before is None else before
-        if after <= before or unit.next_end(before) > after:
-            return {}
-        low = before - unit.reach
+    def _frames_by_time(
+        self, unit: Reading, span: tuple[int, int], places: tuple[Place, Place]
+    ) -> dict[str, DataFrame]:
+        """Tuples that results between the two times may be made of."""
+        after = span[1]
+        low = span[0] - unit.reach
         ends = {name: mark.end for name, mark in places[1]}
         frames = {}
         for name in unit.timed:
@@ -152,7 +188,7 @@ class Evaluator:
             ]
             frames[name] = self._read(name, found).where(self._between(name, low, after))
         for name in unit.untimed:
-            frames[name] = self._read(name, self._logs[name].batches(0, ends[name]))
+            frames[name] = self._read_between(name, 0, ends[name])
         return frames
 
     def _between(self, stream: str, low: int, high: int) -> str:
@@ -165,17 +201,20 @@ class Evaluator:
             parts.append(f"{time} < {_write_bound(high)}")
         return " AND ".join(parts)
 
-    def _frames_by_arrival(self, unit: Unit, places: tuple[Place, Place]) -> dict[str, DataFrame]:
+    def _frames_by_arrival(self, unit: Reading, places: tuple[Place, Place]) -> dict[str, DataFrame]:
         """New tuples and, for joins, the older ones that they can still meet; only streams with something new are `new`."""
         before, after = (dict(place) for place in places)
         new = {name: self._logs[name].batches(before[name].end, after[name].end) for name in unit.streams}
         if not any(new.values()):
             return {}
         frames: dict[str, DataFrame] = {}
-        joined = len(sources(unit.plan.root)) > 1
-        least = [each.least for name in unit.timed for each in new[name] if each.least is not None]
-        low = min(least) - unit.reach if least else _BEGINNING
+        joined = unit.joined
+        low = self._find_low(unit, places)
         for name in unit.streams:
+            if isinstance(table := self._logs[name], TableLog):
+                marks = before[name].end, after[name].end
+                frames |= read_parts(self._spark, table, self._read, marks, unit)
+                continue
             if new[name]:
                 frame = self._read(name, new[name])
                 frames[name_rows(name, Rows.NEW)] = frame.where(_FRESH) if joined else frame
@@ -188,6 +227,13 @@ class Evaluator:
                 frames[name_rows(name, Rows.ALL)] = self._read(name, (*old, *new[name])).where(kept)
         return frames
 
+    def _read_between(self, stream: str, before: int, after: int) -> DataFrame:
+        """The rows that came between the marks; of a table with a key those that are in force."""
+        log = self._logs[stream]
+        if isinstance(log, TableLog):
+            return read_versions(self._spark, log, self._read, before, after)
+        return self._read(stream, log.batches(before, after))
+
     def _read(self, stream: str, batches: Sequence[LogBatch]) -> DataFrame:
         schema = log_schema(self._logs[stream].stream)
         if not batches:
@@ -199,6 +245,8 @@ class Evaluator:
         self, cut: TupleCut, types: Sequence[Type], queries: Sequence[Subscription], rows: pa.Table
     ) -> pa.Table:
         frames = {CUT: make_frame(self._spark, rows)}
+        # each session's rows were counted by themselves: its bounds have been kept
+        queries = [replace(each, periods=()) for each in queries]
         return self._ask([cut.above], frames, JudgedQueries(types, queries), by_case=True)
 
     def _ask(
@@ -212,13 +260,17 @@ class Evaluator:
         by_case: bool = False,
         large: bool = False,
     ) -> pa.Table:
-        subscriptions = make_subscriptions(judged.types, judged.queries)
+        bounded = sorted({name for each in judged.queries for name, _ in each.periods})
+        subscriptions = make_subscriptions(judged.types, judged.queries, bounded)
         judged = judged.meet(subscriptions)
         given = {**frames, "": make_frame(self._spark, subscriptions)}
         given |= {f"?{name}": make_frame(self._spark, each) for name, each in judged.tables.items()}
         with self._named(given) as names:
             verdicts = judged.name_tables({name: names[f"?{name}"] for name in judged.tables})
-            tables = Tables(names, names[""], by_case, large, verdicts)
+            sessions = {
+                name: bounded.index(stream) for name in frames if (stream := find_stream(name)) in bounded
+            }
+            tables = Tables(names, names[""], by_case, large, verdicts, sessions)
             texts = [
                 f"({translate_live(each, tables, by_time=by_time, with_order=with_order)})" for each in plans
             ]
@@ -237,6 +289,14 @@ class Evaluator:
         finally:
             for name in names.values():
                 self._spark.catalog.dropTempView(name)
+
+
+def _find_until(unit: Unit, until: int | None, query: Subscription) -> int | None:
+    """Up to where results are due for a query; for a session that ended no further than they were final there."""
+    if query.final is None or until is None:
+        return until
+    final = query.final // unit.cadence * unit.cadence if unit.cadence else query.final
+    return min(until, final)
 
 
 def _nullable(table: pa.Table) -> pa.Table:

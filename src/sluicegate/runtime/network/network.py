@@ -16,14 +16,24 @@ from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.gate.events import Committed, Part
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.network.carried_store import CarriedStore
-from sluicegate.runtime.network.evaluate import Evaluator
+from sluicegate.runtime.network.evaluate_shared import SharedEvaluator, Sharer
 from sluicegate.runtime.network.places import Mark, Place, find_place, place_json, read_place
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.shapes import Shaped
+from sluicegate.runtime.network.shared import FEW, Guest, group_places, join_places, may_share
 from sluicegate.runtime.network.subscriptions import Subscription
+from sluicegate.runtime.network.switching import (
+    Switching,
+    bound_session,
+    find_numbers,
+    forget_sessions,
+    name_queries,
+)
 from sluicegate.runtime.network.together import MOST_TOGETHER, Bundle, Member, find_bundle
 from sluicegate.runtime.network.tuple_windows import Carried
 from sluicegate.runtime.network.units import Unit, find_units
+from sluicegate.runtime.table.in_force import find_waiting
+from sluicegate.runtime.table.table_log import TableLog
 from sluicegate.targets.spark_together import Flat
 
 if TYPE_CHECKING:
@@ -81,14 +91,19 @@ class Network:
 
     def __init__(
         self,
-        evaluator: Evaluator,
+        evaluator: SharedEvaluator,
         logs: Mapping[str, SourceLog],
         gate: Gate,
         store: CarriedStore,
+        switching: Switching | None = None,
         threads: int = 2,
         most_shapes: int = MOST_SHAPES,
     ) -> None:
         self._evaluator, self._logs, self._gate, self._store = evaluator, logs, gate, store
+        self._switching = switching
+        self._sharer = Sharer(evaluator)
+        self.sharing = True
+        """Whether shapes share operators; for measurements."""
         self._most_shapes = most_shapes
         self._shapes: dict[str, _Shape] = {}
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="sluicegate-tick")
@@ -182,7 +197,9 @@ class Network:
             if each.before != each.after:
                 work.setdefault(each.shape, []).append(each)
         alone, bundles = self._bundle(list(work.values()))
+        alone, shared = self._find_shared(alone)
         begun = {self._pool.submit(self._run_all, each, moving): each for each in alone}
+        begun |= {self._pool.submit(self._run_shared, each, moving): each for each in shared}
         begun |= {self._pool.submit(self._run_together, each, moving): each for each in bundles}
         # all of them, also when one has failed: none must go on behind the tick's end
         wait(begun)
@@ -204,23 +221,31 @@ class Network:
         return [turn for future in good for turn in future.result()]
 
     def _plan(self, queries: Sequence[Running]) -> list[_Turn]:
-        groups: dict[tuple[str, Place], list[Running]] = {}
+        groups: dict[tuple[str, Place, tuple[tuple[str, int], ...]], list[Running]] = {}
         for each in queries:
-            groups.setdefault((each.allowed.shaped.key, each.place), []).append(each)
+            held = () if self._switching is None else self._switching.find_held(each)
+            groups.setdefault((each.allowed.shaped.key, each.place, held), []).append(each)
         turns = []
-        for (shape, before), members in groups.items():
+        for (shape, before, held), members in groups.items():
+            if find_waiting(self._logs, before):
+                continue
             after = find_place(self._logs, (name for name, _ in before))
-            turns.append(_Turn(shape, before, self._bound(before, after), tuple(members)))
+            turns.append(_Turn(shape, before, self._bound(before, after, dict(held)), tuple(members)))
         return turns
 
-    def _bound(self, before: Place, after: Place) -> Place:
+    def _bound(self, before: Place, after: Place, held: Mapping[str, int]) -> Place:
         """Not too much at once; the watermark is then the one after the last batch that is taken."""
         marks, bounded = dict(before), []
         for name, mark in after:
+            if isinstance(self._logs[name], TableLog):
+                # a tuple meets what is in force now, however far its stream is behind
+                bounded.append((name, mark))
+                continue
             most = marks[name].end + MOST_BATCHES
-            if mark.end > most and (taken := self._logs[name].batches(marks[name].end, most)):
-                last = taken[-1]
-                mark = Mark(last.last + 1, last.watermark)
+            most = max(min(most, held.get(name, most)), marks[name].end)
+            if mark.end > most:
+                taken = self._logs[name].batches(marks[name].end, most)
+                mark = Mark(taken[-1].last + 1, taken[-1].watermark) if taken else marks[name]
             bounded.append((name, mark))
         return tuple(bounded)
 
@@ -240,7 +265,7 @@ class Network:
         groups: dict[tuple[Bundle, Place, Place], list[_Turn]] = {}
         for turns in work:
             shape = self._shapes[turns[0].shape]
-            bundle = None if shape.failures else shape.bundle
+            bundle = None if shape.failures or self._is_cut_short(turns[0]) else shape.bundle
             if bundle is None or len(turns) > 1:
                 alone.append(turns)
             else:
@@ -252,12 +277,45 @@ class Network:
         ]
         return alone, bundles
 
+    def _find_shared(self, work: Sequence[list[_Turn]]) -> tuple[list[list[_Turn]], list[list[_Turn]]]:
+        """Turns that run alone, and those that may share operators: over streams in common, from and to the same places."""
+        alone: list[list[_Turn]] = []
+        able: list[list[_Turn]] = []
+        for turns in work:
+            shape = self._shapes[turns[0].shape]
+            may = self.sharing and len(turns) == 1 and not shape.failures
+            (able if may and any(map(may_share, shape.units)) else alone).append(turns)
+        groups = group_places([(turns[0].before, turns[0].after) for turns in able])
+        alone += [able[group[0]] for group in groups if len(group) == 1]
+        return alone, [[able[at][0] for at in group] for group in groups if len(group) > 1]
+
+    def _run_shared(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
+        """Units that may run in networks do; the others, and those of shapes with many queries, by themselves."""
+        asked = {turn.shape: tuple(self._subscribe(turn.queries, moving)) for turn in turns}
+        guests, own = [], []
+        for turn in turns:
+            shape, queries = self._shapes[turn.shape], asked[turn.shape]
+            few = 0 < len({each.constants for each in queries}) <= FEW
+            shared = [few and may_share(unit) for unit in shape.units]
+            guests += [
+                Guest(turn.shape, at, unit, shape.types, queries)
+                for at, unit in enumerate(shape.units)
+                if shared[at]
+            ]
+            left = frozenset(at for at, each in enumerate(shared) if not each)
+            own.append(self._run(turn, moving, left))
+        places = join_places([turn.before for turn in turns]), join_places([turn.after for turn in turns])
+        found: dict[str, list[pa.Table]] = {}
+        for member, table in self._sharer.run(guests, places):
+            found.setdefault(member.guest.shape, []).append(table)
+        return [replace(turn, tables=(*turn.tables, *found.get(turn.shape, ()))) for turn in own]
+
     def _run_together(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
         members = []
         for turn in turns:
             shape = self._shapes[turn.shape]
             shape.versions |= {each.number: each.version for each in turn.queries}
-            queries = [_subscribe(each, moving(each)) for each in turn.queries]
+            queries = self._subscribe(turn.queries, moving)
             if shape.bundle is None:
                 raise InvariantError("a shape that runs alone is in a bundle")
             members.append(Member(shape.bundle[0], shape.types, queries))
@@ -267,9 +325,10 @@ class Network:
             for turn, table in zip(turns, found, strict=True)
         ]
 
-    def _run(self, turn: _Turn, moving: Moving) -> _Turn:
+    def _run(self, turn: _Turn, moving: Moving, only: frozenset[int] | None = None) -> _Turn:
+        """What the turn's units give, or some of them."""
         shape = self._shapes[turn.shape]
-        queries = [_subscribe(each, moving(each)) for each in turn.queries]
+        queries = self._subscribe(turn.queries, moving)
         changed = frozenset(
             each.number
             for each in turn.queries
@@ -278,13 +337,46 @@ class Network:
         shape.versions |= {each.number: each.version for each in turn.queries}
         tables = []
         for at, unit in enumerate(shape.units):
-            kept = shape.carried[at].break_off(changed) if unit.cut else shape.carried[at]
+            kept = shape.carried[at]
+            if unit.cut:
+                kept = forget_sessions(kept, turn.queries, queries)
+                kept = kept.break_off(find_numbers(kept, changed))
+            shape.carried[at] = kept
+            if not queries or (only is not None and at not in only):
+                continue
             found, shape.carried[at] = self._evaluator.run(
                 unit, shape.types, queries, (turn.before, turn.after), kept
             )
             if found is not None and found.num_rows:
                 tables.append(found)
         return replace(turn, tables=tuple(tables))
+
+    def _subscribe(self, queries: Sequence[Running], moving: Moving) -> list[Subscription]:
+        """The queries' subscriptions: of one with switches, its sessions', and so none while it is closed (R18)."""
+        found = []
+        for each in queries:
+            own = _subscribe(each, moving(each))
+            if each.switch is None:
+                found.append(own)
+            elif self._switching is not None:
+                sessions = self._switching.sessions(each)
+                found += [bound_session(own, number, session) for number, session in sessions]
+        return found
+
+    def _is_cut_short(self, turn: _Turn) -> bool:
+        """Whether tuples of one batch belong to a session and others do not, which only the evaluation alone can tell."""
+        if self._switching is None:
+            return False
+        sessions = [
+            session
+            for each in turn.queries
+            if each.switch is not None
+            for _, session in self._switching.sessions(each)
+        ]
+        periods = [each for session in sessions for each in session.periods.values()]
+        return any(len(each.periods) > 1 for each in sessions) or any(
+            each.end is not None or (each.since is None and each.first) for each in periods
+        )
 
     def _commit(
         self, done: Sequence[_Turn], queries: Sequence[Running]
@@ -350,7 +442,7 @@ class Network:
         import pyarrow as pa
 
         shape = self._shapes.get(query.allowed.shaped.key)
-        if shape is None or not self._is_kept(shape.units, passed):
+        if shape is None or query.switch is not None or not self._is_kept(shape.units, passed):
             return None
         asked = [replace(_subscribe(query, moving(query)), start=passed.start, since=passed.since)]
         found = [
@@ -367,7 +459,9 @@ class Network:
 
     def _is_kept(self, units: Sequence[Unit], passed: Passed) -> bool:
         """Whether the logs still have all that the tick read, and none of it was counted."""
-        marks = dict(passed.before)
+        # of a table, what was in force then
+        tables = {name: mark for name, mark in passed.after if isinstance(self._logs[name], TableLog)}
+        marks = {**dict(passed.before), **tables}
         return all(
             unit.cut is None
             and all(
@@ -379,6 +473,8 @@ class Network:
 
     def _reaches(self, stream: str, mark: Mark, reach: int | None) -> bool:
         log = self._logs[stream]
+        if isinstance(log, TableLog):
+            return log.holds(mark.end)
         if mark.end < log.begin:
             return False
         if reach is None or log.forgotten is None:
@@ -404,6 +500,8 @@ def _make_part(turn: _Turn) -> Part:
 
     versions = {each.number: each.version for each in turn.queries}
     table = pa.concat_tables(turn.tables) if turn.tables else pa.table({"q": pa.array([], pa.int64())})
+    if any(each.switch is not None for each in turn.queries):
+        table = name_queries(table)
     return Part(table, versions)
 
 

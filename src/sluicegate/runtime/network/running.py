@@ -29,6 +29,8 @@ class Running:
     since: int | None
     place: Place
     paused: bool = False
+    switch: str | None = None
+    """What query-level punctuations call it: it gives only what lies within its switches' sessions (R18)."""
 
     @property
     def user(self) -> str:
@@ -50,13 +52,14 @@ class Recorded:
     paused: bool
     logs: dict[str, str]
     """The names of the logs that the place is in: those of another declaration have other names."""
+    switch: str | None = None
 
     def take_up(
         self, number: int, version: int, allowed: Allowed, since: int | None, place: Place
     ) -> Running:
         """The query, as it goes on after the restart."""
         who = (self.handle, number, self.seat, self.query)
-        return Running(*who, version, allowed, self.start, since, place, self.paused)
+        return Running(*who, version, allowed, self.start, since, place, self.paused, self.switch)
 
 
 class Records:
@@ -77,6 +80,7 @@ class Records:
             "since": running.since,
             "place": place_json(running.place),
             "paused": running.paused,
+            "switch": running.switch,
             "logs": {name: logs[name].folder.name for name, _ in running.place},
         }
         self._write(self._path(running.handle), content)

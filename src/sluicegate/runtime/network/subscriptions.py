@@ -16,6 +16,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """Tuples later than `since`, with an `_offset` from `first` to before `end`; None: no bound."""
+
+    since: int | None = None
+    first: int | None = None
+    end: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.since is None and self.first is None and self.end is None
+
+
+@dataclass(frozen=True, slots=True)
 class Subscription:
     """A query in a tick. `start`: it reads no tuple before it; `since`: its version began; times in microseconds, None: no bound."""
 
@@ -28,10 +41,16 @@ class Subscription:
     """Results with an event time in [after, until) are due, where event time decides."""
     moving: tuple[tuple[str, Value], ...] = ()
     """What the constants that follow a stream are in this tick; one that is missing is NULL (D3)."""
+    final: int | None = None
+    """Of results that wait for the watermark only those are its that had passed it there (R18)."""
+    periods: tuple[tuple[str, Bounds], ...] = ()
+    """By stream, the tuples that its results may be made of; all, of a stream that is not named."""
 
 
-def make_subscriptions(types: Sequence[Type], rows: Iterable[Subscription]) -> pa.Table:
-    """As `targets.spark_live` describes it."""
+def make_subscriptions(
+    types: Sequence[Type], rows: Iterable[Subscription], streams: Sequence[str] = ()
+) -> pa.Table:
+    """As `targets.spark_live` describes it; with the bounds of the tuples of `streams`."""
     import pyarrow as pa
 
     found = list(rows)
@@ -39,6 +58,10 @@ def make_subscriptions(types: Sequence[Type], rows: Iterable[Subscription]) -> p
     columns: dict[str, pa.Array] = {"q": pa.array([each.number for each in found], pa.int64())}
     for name, attribute in bounds.items():
         columns[name] = pa.array([getattr(each, attribute) for each in found], pa.int64())
+    for at, stream in enumerate(streams):
+        own = [dict(each.periods).get(stream, Bounds()) for each in found]
+        for name, attribute in (("n", "since"), ("a", "first"), ("z", "end")):
+            columns[f"{name}{at}"] = pa.array([getattr(each, attribute) for each in own], pa.int64())
     values = [find_values(types, each) for each in found]
     for at, of in enumerate(types):
         columns[f"p{at}"] = pa.array([each[at] for each in values], _arrow_type(of))

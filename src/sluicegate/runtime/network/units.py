@@ -51,6 +51,20 @@ class TupleCut:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What plans need of the logs: streams with event time and without, how far back, and whether rows meet others."""
+
+    timed: tuple[str, ...]
+    untimed: tuple[str, ...]
+    reach: int
+    joined: bool
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return (*self.timed, *self.untimed)
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """`plan` is what runs in each tick; `shared` is the same with its joins run once for all queries.
 
@@ -69,6 +83,10 @@ class Unit:
     @property
     def streams(self) -> tuple[str, ...]:
         return (*self.timed, *self.untimed)
+
+    @property
+    def reading(self) -> Reading:
+        return Reading(self.timed, self.untimed, self.reach, len(sources(self.plan.root)) > 1)
 
     def next_end(self, after: int) -> int:
         """The first event time, beyond `after`, at which the unit may have something to give; `after` where that is always."""

@@ -59,6 +59,8 @@ class Taken:
     state: ShieldState
     refused: tuple[tuple[int, str], ...] = ()
     """Punctuations that were not taken: the place in the batch, and the code."""
+    released_at: Ints | None = None
+    """The places in the batch of the released tuples, in their order; None where it has several partitions, or they wait."""
 
 
 class Shield:
@@ -113,8 +115,10 @@ class Shield:
         partitions, outcomes = dict(self._state.partitions), []
         denied, told = dict(self._state.denied), list[tuple[int, str]]()
         read = _read_punctuations(elements, reader)
+        places: list[Ints] = []
         for name, part in _divide(elements):
             found, refused = _take_apart(part, read)
+            places.append(np.asarray(part[PLACE].take(found.tuple_at)))
             letters.append(write_refused(refused, number))
             told += [(place, each.code) for place, _, each in refused]
             before = partitions.get(name) or new_partition(self._log.stream)
@@ -125,7 +129,9 @@ class Shield:
             raise refuse_feed("feed-batch", message)
         _count(denied, [code for _, code in told])
         taken = self._release(ShieldState(partitions, denied), outcomes, letters, number)
-        return replace(taken, refused=tuple(told))
+        alone = len(places) == 1 and not self._log.stream.order_any
+        at = places[0][taken.released_at] if alone and taken.released_at is not None else None
+        return replace(taken, refused=tuple(told), released_at=at)
 
     def end(self, number: int) -> Taken:
         """Release what waits, because the input has ended."""
@@ -157,16 +163,18 @@ class Shield:
         import pyarrow as pa
 
         denied = dict(state.denied)
-        tables = []
+        tables, fine = [], None
         for at, outcome in outcomes:
             reason, policy = self._number_classes(outcome)
             counts = np.bincount(reason, minlength=len(reasons.REASONS))
             _count(denied, {reasons.REASONS[code]: n for code, n in enumerate(counts.tolist()) if n and code})
             tables.append(_release_rows(self._log, outcome, reason, policy, (number << PARTITION_BITS) + at))
+            fine = np.flatnonzero(reason == reasons.RELEASED)
         empty = _release_nothing(self._log)
         rows = pa.concat_tables([empty, *tables])
         dead = pa.concat_tables([write_none(), *letters])
-        return Taken(rows, dead, replace(state, denied=denied, classes=len(self.classes)))
+        after = replace(state, denied=denied, classes=len(self.classes))
+        return Taken(rows, dead, after, released_at=fine)
 
     def _number_classes(self, outcome: Outcome) -> tuple[NDArray[np.uint8], Ints]:
         numbers = np.array([*self.classes.intern(outcome.classes), -1], np.int64)

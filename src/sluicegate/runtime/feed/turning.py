@@ -1,0 +1,147 @@
+"""Query-level punctuations out of what feeds and pushes bring (R16): read, judged, and put at their tuple.
+
+They stand in the sequence of a stream's elements, under `_sp`, in streams that are not punctuated too. Where a batch has
+several partitions nobody can say which tuples of the others came before: then a closing one stands before all of the
+batch, and an opening one behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from sluicegate.errors import DiagnosticError
+from sluicegate.expr.types import STRING
+from sluicegate.language.punctuation_wire import read_json_text
+from sluicegate.language.query_punctuation_wire import QUERY, read_query_punctuation_json
+from sluicegate.policy.model import Stream
+from sluicegate.policy.query_punctuation import QueryPunctuation
+from sluicegate.runtime.feed.carriage import SP
+from sluicegate.runtime.feed.log_batch import ARRIVAL, BATCH_SHIFT
+from sluicegate.runtime.feed.misfits import LONGEST_RAW, PROBLEM, RAW
+from sluicegate.runtime.feed.said import Said, place_said
+from sluicegate.runtime.feed.source_log import SourceLog, find_later
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Judge: TypeAlias = Callable[[QueryPunctuation, str | None], str | None]
+"""The code by which a punctuation of this sender is refused, None where it is taken."""
+ALONE = "a punctuation for a query stands by itself"
+_MARK = f'"{QUERY}"'
+_LONGEST = LONGEST_RAW // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A punctuation that was not taken: its place among the rows, the code, and the words for the stream's owner."""
+
+    place: int
+    code: str
+    message: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The punctuations of a batch, by their places among its elements."""
+
+    taken: tuple[tuple[int, QueryPunctuation], ...] = ()
+    refused: tuple[Refused, ...] = ()
+
+
+def carry_switches(stream: Stream) -> Stream:
+    """The stream with the column for punctuations, where it is not punctuated and can have any; else as it is."""
+    names = {name for name, _ in stream.attributes}
+    if stream.punctuated_by is not None or stream.event_time is None or stream.key or SP in names:
+        return stream
+    return replace(stream, attributes=(*stream.attributes, (SP, STRING)))
+
+
+def refuse_all(punctuation: QueryPunctuation, sender: str | None) -> str | None:
+    """Where nobody is there to judge."""
+    return "switch-unknown"
+
+
+def find_query_level(texts: pa.ChunkedArray) -> list[int]:
+    """Places of those that are for queries; Python looks only at texts that have the word."""
+    import pyarrow.compute as pc
+
+    marked = pc.fill_null(pc.match_substring(texts, _MARK), False)
+    places = pc.indices_nonzero(marked).to_pylist()
+    return [at for at in places if _is_query_level(texts[at].as_py())]
+
+
+def _is_query_level(text: str) -> bool:
+    try:
+        found = read_json_text(text)
+    except DiagnosticError:
+        return False
+    return isinstance(found, dict) and QUERY in found
+
+
+def hear_texts(
+    found: Sequence[tuple[int, str, str | None]], stream: Stream, judge: Judge, at: int | None = None
+) -> Heard:
+    """Texts with their places and senders, in order; what cannot be read, or may not be said, is refused."""
+    arrival = time.time_ns() // 1000 if at is None else at
+    taken: list[tuple[int, QueryPunctuation]] = []
+    refused: list[Refused] = []
+    for place, text, sender in found:
+        try:
+            punctuation = read_query_punctuation_json(read_json_text(text), arrival)
+        except DiagnosticError as error:
+            told = error.diagnostics[0]
+            refused.append(Refused(place, told.code, told.message, text))
+            continue
+        code = "switch-order" if stream.order_any else judge(punctuation, sender)
+        if code is None:
+            taken.append((place, punctuation))
+        else:
+            refused.append(Refused(place, code, f"it is refused for `{punctuation.query[:60]}`", text))
+    return Heard(tuple(taken), tuple(refused))
+
+
+def write_letters(refused: Sequence[Refused], number: int) -> pa.Table:
+    """For the stream's owner."""
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            ARRIVAL: pa.array([(number << BATCH_SHIFT) + each.place for each in refused], pa.int64()),
+            PROBLEM: pa.array([f"{each.code}: {each.message}" for each in refused], pa.string()),
+            RAW: pa.array([each.text[:_LONGEST] for each in refused], pa.string()),
+        }
+    )
+
+
+def place_all(
+    log: SourceLog, number: int, rows: pa.Table, said: Sequence[tuple[int, QueryPunctuation]]
+) -> tuple[Said, ...]:
+    """Punctuations between the rows of a batch, which are in order and numbered; each with the number of rows before it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not said:
+        return ()
+    times, count = rows[log.stream.event_time].cast(pa.int64()), rows.num_rows
+    found = []
+    for before, punctuation in said:
+        high = find_later(log.greatest, pc.max(times.slice(0, before)).as_py())
+        final = find_later(log.watermark, None if high is None else high - log.stream.watermark)
+        if before < count:
+            at = rows[ARRIVAL][before].as_py()
+        else:
+            # not the next batch's first: it would be taken for one of that
+            at = rows[ARRIVAL][count - 1].as_py() + 1 if count else number << BATCH_SHIFT
+        found.append(place_said(punctuation, at, high, final))
+    return tuple(sorted(found, key=lambda each: each.at))
+
+
+def place_outside(
+    count: int, said: Sequence[tuple[int, QueryPunctuation]]
+) -> tuple[tuple[int, QueryPunctuation], ...]:
+    """Of several partitions: what closes before all rows, what opens behind them."""
+    return tuple((count if each.positive else 0, each) for _, each in said)

@@ -1,0 +1,64 @@
+"""Shared networks with switches on Spark: every reader gets what it would receive alone, and nothing where it is closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from counters import record_cases
+from sluicegate.runtime.network.network import Network
+from sluicegate.testing.flips import run_flips
+from sluicegate.testing.network_run import compare
+
+if TYPE_CHECKING:
+    import pytest
+    from pyspark.sql import SparkSession
+
+COUNT = 10
+
+
+def test_random_networks(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The long run is `python -m sluicegate.testing.network_run --count 300`."""
+    together = []
+    run = Network._run_shared
+
+    def count(self: Network, turns: list[object], moving: object) -> list[object]:
+        together.append(len(turns))
+        return run(self, turns, moving)  # type: ignore[arg-type,return-value]
+
+    monkeypatch.setattr(Network, "_run_shared", count)
+    rows = 0
+    for number in range(COUNT):
+        found = compare(spark, Random(f"ci:{number}"), tmp_path / str(number))
+        assert found.difference is None, f"network ci:{number}: {found.difference}"
+        rows += found.rows
+    record_cases("networks with switches on Spark", COUNT, rows)
+    assert rows > 50
+    assert together
+
+
+def test_a_wrong_row_is_noticed(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With switches that never close the comparison fails."""
+    monkeypatch.setattr(
+        "sluicegate.rewrite.sharing.switches.Holder._turn",
+        lambda holder, user, positive, ts: holder if not positive else _open(holder, user, ts),
+    )
+    found = [compare(spark, Random(f"wrong:{number}"), tmp_path / str(number)) for number in range(4)]
+    assert any(each.difference is not None for each in found)
+
+
+def _open(holder: object, user: str, ts: int) -> object:
+    from dataclasses import replace
+
+    return replace(holder, users=holder.users | {user}, told={**holder.told, user: ts})  # type: ignore[type-var,attr-defined]
+
+
+def test_a_thousand_flips_a_second(spark: SparkSession, tmp_path: Path) -> None:
+    """The long run is `python -m sluicegate.testing.flips --seconds 300`."""
+    report = run_flips(spark, tmp_path, seconds=20.0, rate=1000, readers=20)
+    assert report.differences == []
+    assert (report.plans, report.failures) == (0, 0)
+    assert report.flips >= 5000
+    for shape in ("chosen", "sums", "pairs"):
+        assert report.rows[f"{shape} switched"] > 0
