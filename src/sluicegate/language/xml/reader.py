@@ -14,16 +14,24 @@ from typing import Any
 from xml.parsers import expat
 
 from sluicegate.errors import Diagnostic, DiagnosticError
-from sluicegate.language.lexing import END, MAX_QUERY_SIZE, Cursor, Token, check_text, tokenize
+from sluicegate.language.lexing import END, MAX_NESTING, MAX_QUERY_SIZE, Cursor, Token, check_text, tokenize
 from sluicegate.source import SourceText, Span
 
 MAX_ELEMENTS = 1_000
 MAX_ELEMENT_DEPTH = 20
+MAX_GRAPH_ELEMENTS = 50_000
+MAX_GRAPH_DEPTH = MAX_NESTING + 20
+MAX_CATALOG_ELEMENTS = 200_000
+GRAPH = "root"
+"""The root of a query graph or a catalog: an element for each part of an expression, hence more of them, and deeper."""
 
 _TAG = re.compile(r"</?[^\s<>/]*[^<>]{0,200}>?")
 _DECLARATION = re.compile(r"xmlns(?::.*)?", re.DOTALL)
 _NAME = re.compile(r"</?([^\s<>/]*)")
+_FIRST = re.compile(r"<([^\s<>/!?]+)")
+_SKIPPED = (("<?xml", "?>"), ("<!--", "-->"))
 _BLANK = " \t\r\n\ufeff"
+_BLANKS = re.compile(f"[{_BLANK}]*")
 _MISMATCH = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
 _ENDED = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
 _ENTITY = expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]
@@ -74,15 +82,34 @@ class Element:
         return token._replace(start=span.start, end=span.end)
 
 
-def read_element(source: SourceText) -> Element:
-    """The root element of a document; raises `DiagnosticError` with the place of what cannot be read."""
-    check_text(source, limit=MAX_QUERY_SIZE)
-    return _Reader(source).read()
+def read_element(source: SourceText, limit: int = MAX_QUERY_SIZE, most: int = MAX_GRAPH_ELEMENTS) -> Element:
+    """The root element of a document; raises `DiagnosticError` with the place of what cannot be read.
+
+    `limit` bounds the characters, `most` the elements of a query graph or a catalog.
+    """
+    check_text(source, limit=limit)
+    return _Reader(source, most).read()
+
+
+def find_root(source: SourceText) -> str:
+    """The name of a document's root element, without reading what is in it; empty where none begins."""
+    at = 0
+    while True:
+        at = _BLANKS.match(source.text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        ends = next((end for begin, end in _SKIPPED if source.text.startswith(begin, at)), None)
+        if ends is None:
+            found = _FIRST.match(source.text, at)
+            return _local(found.group(1)) if found else ""
+        behind = source.text.find(ends, at)
+        if behind < 0:
+            return ""
+        at = behind + len(ends)
 
 
 class _Reader:
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, most: int) -> None:
         self.source = source
+        self.most, self.depth = most, MAX_GRAPH_DEPTH
         self.stack: list[Element] = []
         self.pieces: list[list[str]] = []
         self.root: Element | None = None
@@ -121,8 +148,10 @@ class _Reader:
 
     def _start(self, name: str, given: list[str]) -> None:
         self.count += 1
-        if len(self.stack) >= MAX_ELEMENT_DEPTH or self.count > MAX_ELEMENTS:
-            what = f"nested more than {MAX_ELEMENT_DEPTH} deep" if self.count <= MAX_ELEMENTS else "too many"
+        if self.root is None and _local(name) != GRAPH:
+            self.most, self.depth = MAX_ELEMENTS, MAX_ELEMENT_DEPTH
+        if len(self.stack) >= self.depth or self.count > self.most:
+            what = f"nested more than {self.depth} deep" if self.count <= self.most else "too many"
             raise self._fail("too-deep", f"elements are {what}", self._here())
         element = Element(_local(name), self._here(), self._read_attributes(given))
         if self.stack:
