@@ -18,8 +18,8 @@ ARGS ?=
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make .venv with the `sluicegate` command and the tools for development
-	@:
+setup: $(STAMP) ## Make .venv with the `sluicegate` command and the tools for development, and the web console
+	@scripts/build_console.sh
 
 # The stamp keeps a second `make setup` from doing anything; the lock file decides every version.
 $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
@@ -55,5 +55,5 @@ docs: setup ## Write the generated pages of docs/ anew
 	@$(BIN)/python scripts/generate_docs.py
 
 clean: ## Remove .venv and what the tools left behind
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@rm -rf $(VENV) console/node_modules src/sluicegate/service/static .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -108,6 +108,33 @@ def render_settings() -> str | None:
     return "\n".join(lines)
 
 
+def render_ais() -> str | None:
+    kinds = _attribute("sluicegate.language.ais_streams", "KINDS")
+    if kinds is None:
+        return None
+    module = importlib.import_module("sluicegate.language.ais_streams")
+    lines = [
+        "# Streams of AIS",
+        "",
+        "What `CREATE STREAM … FROM ais` may have; how it is read is in [AIS](ais.md).",
+        "",
+    ]
+    lines += ["| option | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {_cell(told)} |" for name, told in module.OPTIONS.items()]
+    lines += ["", "| `messages` | types | tuples are |", "|---|---|---|"]
+    for kind in kinds.values():
+        types = "1–27" if len(kind.types) == 27 else ", ".join(map(str, kind.types))
+        lines.append(f"| `{kind.name}` | {types} | {_cell(kind.meaning)} |")
+    for title, attributes in [
+        ("All kinds", module.COMMON),
+        *((f"`{k.name}`", k.own) for k in kinds.values()),
+    ]:
+        if attributes:
+            lines += ["", f"## {title}", "", "| attribute | type | meaning, unit |", "|---|---|---|"]
+            lines += [f"| `{each.name}` | {each.type} | {_cell(each.meaning)} |" for each in attributes]
+    return "\n".join(lines)
+
+
 def _settings_row(each: Any) -> str:
     variable = "" if each.name == "oidc" else f"`{each.variable}`"
     default = f"`{each.default}`" if each.default.strip('"') else ""
@@ -169,6 +196,7 @@ PAGES = {
     "cli.md": render_cli,
     "targets.md": render_targets,
     "settings.md": render_settings,
+    "ais-streams.md": render_ais,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
+from sluicegate.expr.nodes import Polygon
 from sluicegate.language.print_catalog import catalog_statements
 from sluicegate.language.print_statements import print_statement
 from sluicegate.policy.catalog import Catalog
@@ -28,6 +29,7 @@ from sluicegate.service.schemas import (
     VersionAnswer,
 )
 from sluicegate.service.store import Entry
+from sluicegate.service.wording import list_rings
 
 _POLL_SECONDS = 0.02
 
@@ -134,7 +136,13 @@ def show_facts(caller: Caller, gateway: OpenGateway) -> FactsAnswer:
     """Facts that are public; for administrators all."""
     found = [each for each in gateway.catalog.facts.values() if each.public or caller.is_admin]
     shown = [
-        FactAnswer(name=each.name, args=list(each.args), value=show_literal(each.value), public=each.public)
+        FactAnswer(
+            name=each.name,
+            args=list(each.args),
+            value=show_literal(each.value),
+            public=each.public,
+            polygon=list_rings(each.value.value) if isinstance(each.value.value, Polygon) else None,
+        )
         for each in found
     ]
     return FactsAnswer(facts=shown)

@@ -15,7 +15,7 @@ _Cursor = Annotated[
 ]
 _Limit = Annotated[int | None, Query(ge=1, le=1_000_000, description="how many rows at most")]
 _Wait = Annotated[
-    float, Query(ge=0, le=60, description="seconds to wait for the first row, for JSON and Arrow")
+    float, Query(ge=0, le=60, description="seconds to wait for the first row, for JSON, XML and Arrow")
 ]
 
 
@@ -30,7 +30,7 @@ async def read_results(
     accept: Annotated[str | None, Header()] = None,
     last_event_id: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """Server-sent events and lines of JSON go on until the query ends; JSON and Arrow are one answer."""
+    """Server-sent events and lines of JSON go on until the query ends; JSON, XML and Arrow are one answer."""
     gateway.find_own(caller, handle)
     seconds = min(wait, gateway.settings.most_wait_seconds)
     asked = Asked(caller, handle, find_form(accept), cursor or last_event_id or None, limit, seconds)
