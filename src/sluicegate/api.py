@@ -159,9 +159,12 @@ class Authorized:
         """
         from sluicegate.runtime.stream.live_frame import WITHHELD, LiveFrame, Version
         from sluicegate.runtime.stream.open_inputs import open_inputs
+        from sluicegate.runtime.table.load import settle_frames
 
         plan = self._require_plan()
-        frames = open_inputs(spark, plan, self.streams) if inputs is None else inputs
+        frames = (
+            open_inputs(spark, plan, self.streams) if inputs is None else settle_frames(inputs, self.streams)
+        )
         begin = self.start if isinstance(self.start, int) else None
         since = WITHHELD if self.start is Start.LATEST else begin
         version = Version(plan, self.environment, self.streams)

@@ -21,6 +21,8 @@ SKIPPED = {
     "__pycache__",
     "build",
     "dist",
+    "node_modules",
+    "static",
 }
 
 

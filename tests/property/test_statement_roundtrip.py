@@ -108,6 +108,7 @@ options = st.builds(
     st.none() | names,
     st.booleans(),
     st.booleans(),
+    st.just(()) | unique_names,
 )
 
 functions = st.sampled_from([each for each in AggFunction if each not in INTERNAL_FUNCTIONS])

@@ -17,6 +17,7 @@ import httpx
 from sluicegate.policy.catalog import Catalog
 from sluicegate.service.app import create_app
 from sluicegate.service.gateway import Gateway
+from sluicegate.service.identity.clock import Clock
 from sluicegate.service.identity.settings import PasswordSettings
 from sluicegate.service.server import GatewayServer
 from sluicegate.service.settings import Settings
@@ -185,7 +186,9 @@ def make_settings(folder: Path, **more: Any) -> Settings:
     return CheapSettings(**given)
 
 
-def open_gateway(spark: SparkSession, settings: Settings, catalog: str = CATALOG) -> Gateway:
+def open_gateway(
+    spark: SparkSession, settings: Settings, catalog: str = CATALOG, clock: Clock | None = None
+) -> Gateway:
     from sluicegate.runtime.engine import Engine
 
     def make_engine(found: Catalog) -> Engine:
@@ -194,7 +197,7 @@ def open_gateway(spark: SparkSession, settings: Settings, catalog: str = CATALOG
     store = open_store(settings.store)
     if store.is_empty:
         store.append(catalog, None, "first")
-    gateway = Gateway(settings, store, make_engine)
+    gateway = Gateway(settings, store, make_engine, clock)
     accounts = gateway.authenticator.accounts
     for user in set(gateway.catalog.users) - accounts.passwords.users():
         assert accounts.set_password(user, PASSWORD) is None

@@ -165,7 +165,7 @@ def test_the_owner_punctuates_without_a_grant_and_writes_no_tuples(world: StillW
         (
             "dev",
             "INSERT SP INTO STREAM Heart LET QUERY = 'q', SRP = user:ann, SIGN = NEGATIVE;",
-            (501, "not-served"),
+            (403, "switch-owner"),
         ),
         ("dev", "INSERT SP INTO", None),
     ],

@@ -14,6 +14,7 @@ from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.network.placement import Placement
 from sluicegate.testing.element_tables import make_elements
+from sluicegate.testing.in_force import keep_in_force
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,5 +48,8 @@ def run_spark(
         for name in names
         if streams[name].punctuated_by is not None and catalog is not None
     }
-    frames = {name: frame_of(spark, streams[name], data[name]) for name in names - set(released)}
+    frames = {
+        name: frame_of(spark, streams[name], keep_in_force(streams[name], data[name]))
+        for name in names - set(released)
+    }
     return run_batch(spark, plan, frames, env, streams, released, placement)

@@ -299,8 +299,8 @@ def test_a_restart_loses_nothing_and_doubles_nothing(
     stream = _stream(path, rows_per_batch="15")
     write = module.write_batch
 
-    def crash(log: Any, frame: Any, number: int) -> Any:
-        batch = write(log, frame, number)
+    def crash(log: Any, frame: Any, number: int, *more: Any) -> Any:
+        batch = write(log, frame, number, *more)
         if number == 2:
             raise OSError("secret")
         return batch

@@ -20,13 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="where to; made if it is not there")
     add_store(parser)
     parser.add_argument("--version", metavar="N", type=int, help="that of a version, not the newest")
-    parser.add_argument("--replace", action="store_true", help="replace the `*.sql` files in the folder")
+    parser.add_argument(
+        "--xml", action="store_true", help="roles and grants as an authorization catalog in XML"
+    )
+    parser.add_argument("--replace", action="store_true", help="replace the `*.sql` files and catalogs in the folder")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
     if not args.folder or "\0" in args.folder:
         raise UsageError(f"`{args.folder}` is not a folder to write to")
     with open_given(args) as store:
-        written = store.export(Path(args.folder), args.version, replace=args.replace)
+        written = store.export(Path(args.folder), args.version, replace=args.replace, xml=args.xml)
     console.write("\n".join(map(str, written)))
     return 0

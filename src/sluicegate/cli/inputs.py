@@ -78,6 +78,16 @@ def find_catalog(given: str) -> Path:
     return path
 
 
+def find_catalog_part(given: str) -> Path:
+    """A catalog's folder, or one of its files."""
+    path = Path(given) if given and "\0" not in given else None
+    if path is None or not path.exists():
+        raise UsageError(f"the catalog `{given}` does not exist")
+    if not path.is_dir() and path.suffix.lower() not in (".sql", ".xml"):
+        raise UsageError(f"the catalog `{given}` is no folder, `*.sql` or `*.xml` file")
+    return path
+
+
 def open_gate(given: str) -> Gate:
     return sluicegate.open(find_catalog(given))
 

@@ -12,6 +12,7 @@ from typing import TextIO
 import sluicegate
 from sluicegate.api import Denied
 from sluicegate.cli import (
+    ais,
     apply,
     audit,
     backup,
@@ -30,9 +31,11 @@ from sluicegate.cli import (
     query,
     restore,
     revoke,
+    rewrite,
     rollback,
     run,
     serve,
+    shared,
     sharing,
     tail,
     test,
@@ -46,10 +49,10 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.testing.corpus import CorpusError
 
 VERBS = (
-    *(check, explain, who, translate, run, network, test),
+    *(check, explain, who, translate, rewrite, run, network, test),
     *(plan, apply, export, history, rollback, audit, backup, restore),
-    *(serve, proxy, login, query, tail, grant, revoke, punctuate, sharing),
-    *(xacml, bench, demo),
+    *(serve, proxy, login, query, tail, grant, revoke, punctuate, sharing, shared),
+    *(xacml, ais, bench, demo),
 )
 
 DONE, REFUSED, USAGE, FAULT = 0, 1, 2, 3

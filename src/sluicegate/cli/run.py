@@ -26,8 +26,10 @@ from sluicegate.cli.run_live import follow_live
 from sluicegate.cli.tables import draw_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
+from sluicegate.graph.operators import sources
 from sluicegate.graph.present import present_rows
 from sluicegate.language.scope import suggest
+from sluicegate.language.xml.messages import print_message
 
 if TYPE_CHECKING:
     from sluicegate.runtime.inputs import Loaded
@@ -53,6 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kept = "without files: keep what is read and delivered in this folder, and go on there in a later run"
     parser.add_argument("--state", metavar="DIR", type=Path, help=kept)
     add_json(parser)
+    parser.add_argument(
+        "--xml", action="store_true", help="answer with messages in XML, one a line; for files"
+    )
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -63,6 +68,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     allowed = gate.authorize(
         args.user, query, merge=args.merge, on_partial=args.on_partial, at=read_moment(args.at)
     )
+    if args.xml and (args.json or not paths):
+        raise UsageError("--xml is for files, and not together with --json")
     if paths and args.state is not None:
         raise UsageError("--state is for live sources, not for files")
     if paths:
@@ -71,7 +78,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     for notice in allowed.notices:
         console.complain(f"{notice.code}: {notice.message}")
     if allowed.plan is None:
-        return _show(console, allowed, [], args.json)
+        return _show(console, allowed, [], args)
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UsageError(f"`run` needs the package {missing[0]}: pip install 'sluicegate[spark]'")
@@ -80,13 +87,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if not paths:
         text = query if isinstance(query, str) else query.text
         return follow_live(gate, allowed, text, args.state, console, args.json)
-    rows = _run_over(gate, allowed, _load(gate, paths, console))
+    rows = _run_over(gate, allowed, _load(gate, allowed, paths, console))
     if rows is None:
         # what Spark says may hold values that the user must not see (I2)
         told = Diagnostic("spark-failed", "Spark could not run the query; nothing was let through")
         console.complain(told.render())
         return FAULT
-    return _show(console, allowed, rows, args.json)
+    return _show(console, allowed, rows, args)
 
 
 def read_inputs(given: Sequence[str]) -> dict[str, Path]:
@@ -116,10 +123,14 @@ def check_streams(gate: Gate, paths: Mapping[str, Path]) -> None:
     check_given_streams(gate.catalog, paths)
 
 
-def _load(gate: Gate, paths: Mapping[str, Path], console: Console) -> dict[str, Loaded]:
+def _load(gate: Gate, allowed: Authorized, paths: Mapping[str, Path], console: Console) -> dict[str, Loaded]:
+    """The files, and the tables of databases that no file is given for, as they are now."""
     from sluicegate.runtime.inputs import load_input
+    from sluicegate.runtime.table.load import load_databases
 
     loaded = {name: load_input(gate.catalog.streams[name], path) for name, path in paths.items()}
+    read = set() if allowed.plan is None else {each.stream for each in sources(allowed.plan.root)}
+    loaded |= load_databases(gate.catalog.streams, read - set(paths))
     for name, found in loaded.items():
         if found.dead:
             rows = "row" if len(found.dead) == 1 else "rows"
@@ -140,10 +151,12 @@ def _run_over(gate: Gate, allowed: Authorized, loaded: Mapping[str, Loaded]) -> 
         return None
 
 
-def _show(console: Console, allowed: Authorized, rows: list[dict[str, Value]], as_json: bool) -> int:
+def _show(
+    console: Console, allowed: Authorized, rows: list[dict[str, Value]], args: argparse.Namespace
+) -> int:
     shown = present_rows(allowed.plan, rows)
-    if not as_json:
+    if not args.json and not args.xml:
         console.write(draw_rows(console, shown))
-    for row in shown if as_json else ():
-        console.write_exact(json.dumps(row))
+    for row in shown if args.json or args.xml else ():
+        console.write_exact(print_message(row) if args.xml else json.dumps(row))
     return 0

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from sluicegate.client.frames import ARROW, is_arrow, write_arrow, write_value
 from sluicegate.client.handle import Handle
 from sluicegate.client.policies import XACML_JSON, XACML_XML, Policies
+from sluicegate.client.shared import Shared
 from sluicegate.client.tokens import Tokens
 from sluicegate.client.transport import Transport, as_list, malformed
 
@@ -56,6 +57,7 @@ class Client:
         self._transport = Transport(url, token, allow_http=allow_http, verify=verify, transport=transport)
         self.tokens = Tokens(self._transport)
         self.policies = Policies(self._transport)
+        self.shared = Shared(self._transport)
 
     def __repr__(self) -> str:
         return f"Client({str(self._transport.url)!r})"

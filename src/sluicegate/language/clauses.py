@@ -122,7 +122,7 @@ def _parse_definition(cursor: Cursor) -> AttributeDef:
 
 
 def parse_stream_options(cursor: Cursor) -> StreamOptions:
-    """TIMESTAMP BY, WATERMARK, OWNER, FROM … OPTIONS, PUNCTUATED BY, ORDER ANY, GOVERNED BY PROVIDER."""
+    """TIMESTAMP BY, WATERMARK, OWNER, KEY, FROM … OPTIONS, PUNCTUATED BY, ORDER ANY, GOVERNED BY PROVIDER."""
     found = StreamOptions()
 
     def put(**changes: object) -> None:
@@ -135,6 +135,7 @@ def parse_stream_options(cursor: Cursor) -> StreamOptions:
             "TIMESTAMP": lambda: put(event_time=_parse_by(cursor)),
             "WATERMARK": lambda: put(watermark=read_duration(cursor)),
             "OWNER": lambda: put(owner=parse_name(cursor, "the name of the owner")),
+            "KEY": lambda: put(key=parse_bracketed_names(cursor, "an attribute")),
             "FROM": lambda: put(format=parse_name(cursor, "the name of a format")),
             "OPTIONS": lambda: put(options=_parse_format_options(cursor)),
             "PUNCTUATED": lambda: put(punctuated_by=_parse_by(cursor)),

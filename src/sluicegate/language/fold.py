@@ -108,8 +108,9 @@ def fold_together(statements: Sequence[Statement], catalog: Catalog | None = Non
 
 def find_warnings(statements: Iterable[Statement]) -> list[Diagnostic]:
     """What is accepted but its writer should know."""
-    found = [warn_unknown_model(each) for each in statements if isinstance(each, CreateSP | InsertSP)]
-    return [warning for warning in found if warning is not None]
+    told = list(statements)
+    found = [warn_unknown_model(each) for each in told if isinstance(each, CreateSP | InsertSP)]
+    return [note for each in told for note in each.notes] + [each for each in found if each is not None]
 
 
 def _check_groups(folder: _Folder, statements: Sequence[Statement]) -> None:

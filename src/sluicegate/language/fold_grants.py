@@ -195,7 +195,7 @@ def check_function(right: AggRight, name: str, span: Span | None = None) -> None
 
 def read_text(text: ExpressionText, scope: Scope) -> Expr:
     """Resolve an expression; findings underline it at its place in the statement's own text."""
-    if text.syntax is not None and text.span is not None and text.span.text == text.text:
+    if text.syntax is not None and (text.elsewhere or (text.span and text.span.text == text.text)):
         return resolve_expression(text.syntax, scope)
     return read_expression(SourceText("<statement>", text.text), scope)
 

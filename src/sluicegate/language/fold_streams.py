@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.expr.types import TIMESTAMP, Type
+from sluicegate.language.check_ais import check_ais_stream
+from sluicegate.language.database_options import DATABASES, read_database
 from sluicegate.language.drops import mentions
 from sluicegate.language.fold_grants import close_grant, uses_attribute
 from sluicegate.language.fold_state import State, check_distinct, check_name, check_new, fail, find
@@ -49,6 +51,8 @@ def create_stream(state: State, statement: CreateStream) -> None:
         stream = replace(stream, attributes=_check_attributes(statement.attributes))
     stream = _with_options(state, stream, options)
     _check_stream(stream, statement.name.span)
+    places = {each.name.text: each.name.span for each in statement.attributes}
+    check_ais_stream(stream, places, options.format.span if options.format else statement.name.span)
     state.streams[stream.name] = stream
     state.late.pop(stream.name, None)
 
@@ -70,6 +74,7 @@ def alter_stream(state: State, statement: AlterStream) -> None:
         case _:
             raise TypeError(f"unknown action {statement.action}")
     _check_stream(changed, statement.name.span)
+    check_ais_stream(changed, {}, statement.span)
     state.streams[stream.name] = changed
     _note_late(state, stream, changed)
     _check_results(state, stream, statement.span)
@@ -121,6 +126,10 @@ def _with_options(state: State, stream: Stream, options: StreamOptions) -> Strea
     if options.punctuated_by is not None:
         find("attribute", options.punctuated_by, known)
         changed = replace(changed, punctuated_by=options.punctuated_by.text)
+    if options.key:
+        changed = replace(
+            changed, key=tuple(each.text for each in options.key if find("attribute", each, known))
+        )
     if options.format is not None:
         changed = replace(changed, format=options.format.text, options=())
     if options.options:
@@ -145,11 +154,34 @@ def _check_stream(stream: Stream, span: Span | None) -> None:
         fail("not-punctuated", "ORDER ANY and GOVERNED BY PROVIDER belong to PUNCTUATED BY", span)
     if stream.options and stream.format is None:
         fail("options-without-format", "OPTIONS belong to FROM", span, "write FROM format OPTIONS (…)")
+    _check_key(stream, span)
     if stream.query is not None and stream.format is not None:
         fail("named-result", "a named result has no FROM: its tuples come from its query", span)
     if stream.query is not None and stream.watermark:
         fail(
             "named-result", "a named result has no WATERMARK: it waits as the streams do that it reads", span
+        )
+
+
+def _check_key(stream: Stream, span: Span | None) -> None:
+    """Rows that are replaced have no event time, and come out of a database or are pushed."""
+    if stream.key and (stream.event_time is not None or stream.query is not None):
+        message = "KEY is for tables, whose rows are replaced: tuples of a stream are only ever added"
+        fail("table-key", message, span, "leave KEY or TIMESTAMP BY out")
+    if stream.format in DATABASES:
+        if not stream.key:
+            message = (
+                f"a table of `{stream.format}` needs the key under which its rows are replaced and deleted"
+            )
+            fail("table-key", message, span, "write KEY (attribute, …)")
+        read_database(stream, span)
+    elif stream.key and stream.format is not None:
+        message = f"rows that come from `{stream.format}` are only ever added"
+        fail(
+            "table-key",
+            message,
+            span,
+            f"KEY goes with FROM {' and FROM '.join(sorted(DATABASES))}, or without FROM",
         )
 
 
@@ -165,10 +197,9 @@ def _drop_attribute(state: State, stream: Stream, attribute: Name) -> Stream:
     """Grants that name it allow nothing from now on (D6)."""
     name = attribute.text
     find("attribute", attribute, dict(stream.attributes))
-    if name in (stream.event_time, stream.punctuated_by):
-        fail(
-            "in-use", f"`{name}` is the event time of `{stream.name}`, or what punctuates it", attribute.span
-        )
+    if name in (stream.event_time, stream.punctuated_by, *stream.key):
+        message = f"`{name}` is the event time of `{stream.name}`, what punctuates it, or its key"
+        fail("in-use", message, attribute.span)
     for each in state.punctuations.values():
         described = each.ddp.attributes
         if each.stream == stream.name and described != Anything() and matches(described, name):

@@ -38,7 +38,7 @@ from sluicegate.language.query_syntax import (
     WindowSpec,
 )
 from sluicegate.language.resolve import ResolvedQuery, name_output
-from sluicegate.language.syntax import FuncCall, Lit, Name
+from sluicegate.language.syntax import FuncCall, Lit, Member, Name, Placed, map_syntax
 
 Names = Mapping[Column, Expr]
 _SUFFIX = re.compile(r"~\d+\Z")
@@ -53,14 +53,15 @@ def resolved_to_query(resolved: ResolvedQuery) -> Query:
     """The whole query, with UNITED, START AT and ON RESULT."""
     query = graph_to_query(resolved.root)
     if resolved.united:
-        query = _unite(query)
+        query = unite(query)
     start = None if resolved.start is Start.LATEST else resolved.start
     return replace(query, start=start, on_result=resolved.on_result)
 
 
-def _unite(query: Query) -> Query:
+def unite(query: Query) -> Query:
+    """With UNITED, which is written in the first SELECT."""
     first = query.branches[0]
-    united = _unite(first) if isinstance(first, Query) else replace(first, united=True)
+    united = unite(first) if isinstance(first, Query) else replace(first, united=True)
     return replace(query, branches=(united, *query.branches[1:]))
 
 
@@ -231,14 +232,14 @@ def _choose_alias(alias: str, taken: set[str]) -> str:
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    chosen: list[str] = []
+    chosen: dict[str, None] = {}
     for name in names:
         candidate, count = name, 1
         while candidate in chosen:
             count += 1
             candidate = f"{name}_{count}"
-        chosen.append(candidate)
-    return chosen
+        chosen[candidate] = None
+    return list(chosen)
 
 
 def _drop_qualifier(name: Expr) -> Expr:
@@ -258,5 +259,10 @@ def _unresolve(expr: Expr, names: Names) -> Expr:
             return FuncCall(function, tuple(_unresolve(arg, names) for arg in args))
         case SelfRef() | FactRef():
             raise TypeError("a query cannot name a profile or a fact")
+        case Placed(inner, span):
+            found = _unresolve(inner, names)
+            return replace(found, span=span) if isinstance(found, Name) else found
+        case Name() | Lit() | FuncCall() | Member():
+            return map_syntax(expr, lambda part: _unresolve(part, names))
         case _:
             return map_children(expr, lambda part: _unresolve(part, names))

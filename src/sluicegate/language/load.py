@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from sluicegate.language.parse_statements import parse_statements
 from sluicegate.language.statements import CreatePolicy, FromFile, Name, PolicyText, SetFact, Statement
 from sluicegate.language.xacml.stored import MAX_POLICY, read_stored
 from sluicegate.language.xacml.xml import decode_xml
+from sluicegate.language.xml.read_catalog import holds_query, read_authorizations
+from sluicegate.language.xml.reader import GRAPH, find_root
 from sluicegate.policy.catalog import Catalog
 from sluicegate.source import SourceText, Span
 
@@ -32,6 +34,8 @@ class CatalogSources:
     texts: tuple[SourceText, ...]
     policies: tuple[SourceText, ...] = ()
     """XACML policies, one in each."""
+    documents: tuple[SourceText, ...] = ()
+    """Authorization catalogs in ASSIST's XML, and query graphs, which are passed over."""
 
     def parse(self) -> list[Statement]:
         """Statements of all texts, in order, files of facts read; raises the findings of all texts together."""
@@ -45,6 +49,11 @@ class CatalogSources:
         for policy in self.policies:
             try:
                 statements.append(make_policy_statement(policy))
+            except DiagnosticError as error:
+                findings.extend(error.diagnostics)
+        for document in self.documents:
+            try:
+                statements.extend(read_authorizations(document, statements))
             except DiagnosticError as error:
                 findings.extend(error.diagnostics)
         if findings:
@@ -70,11 +79,11 @@ def read_catalog(text: str, name: str = "<catalog>", folder: Path | None = None)
 
 
 def read_sources(path: str | Path) -> CatalogSources:
-    """The texts of a folder's `*.sql` files and of its policies; other folders inside it are not looked into."""
+    """The texts of a folder's `*.sql` files, of its policies and of ASSIST's catalogs; other folders inside it are not looked into."""
     folder = Path(path)
     if not folder.is_dir():
         raise explain_missing(folder)
-    files = sorted(_list_files(folder))
+    files = sorted(_list_files(folder, ".sql"))
     if not files:
         message = f"the catalog `{folder}` has no `*.sql` files"
         raise DiagnosticError(
@@ -94,10 +103,41 @@ def read_sources(path: str | Path) -> CatalogSources:
         if total > MAX_TOTAL:
             message = f"the catalog has more than {MAX_TOTAL:,} characters"
             raise DiagnosticError([Diagnostic("file-too-large", message)])
+    documents = tuple(_read_documents(folder, findings))
+    total += sum(len(each.text) for each in documents)
     policies = tuple(_read_policies(folder, total, findings))
     if findings:
         raise DiagnosticError(findings[:MAX_FINDINGS])
-    return CatalogSources(folder, tuple(texts), policies)
+    return CatalogSources(folder, tuple(texts), policies, documents)
+
+
+def read_together(paths: Iterable[Path]) -> list[Statement]:
+    """The statements of several folders and files, which make one catalog; documents in XML are read last."""
+    statements: list[Statement] = []
+    findings: list[Diagnostic] = []
+    documents: list[SourceText] = []
+    for path in paths:
+        try:
+            found = read_sources(path) if path.is_dir() else _read_alone(path)
+            documents += found.documents
+            statements += replace(found, documents=()).parse()
+        except DiagnosticError as error:
+            findings += error.diagnostics
+    for document in documents:
+        try:
+            statements += read_authorizations(document, statements)
+        except DiagnosticError as error:
+            findings += error.diagnostics
+    if findings:
+        raise DiagnosticError(findings[:MAX_FINDINGS])
+    return statements
+
+
+def _read_alone(file: Path) -> CatalogSources:
+    text = SourceText(str(file), read_bounded(file, None, MAX_FILE_SIZE))
+    if file.suffix.lower() == ".xml":
+        return CatalogSources(file.parent, (), (), (text,))
+    return CatalogSources(file.parent, (text,))
 
 
 def list_policy_files(folder: Path) -> list[Path]:
@@ -132,10 +172,34 @@ def _read_policies(folder: Path, total: int, findings: list[Diagnostic]) -> Iter
         yield SourceText(name, text)
 
 
-def _list_files(folder: Path) -> Iterator[Path]:
-    """Every `*.sql` of the folder; one that is not a plain file is found unreadable later, not passed over."""
+def list_documents(folder: Path) -> list[Path]:
+    """The `*.xml` files of a catalog's folder that are no XACML policies."""
+    return sorted(
+        each for each in _list_files(folder, ".xml") if not each.name.lower().endswith(".xacml.xml")
+    )
+
+
+def list_catalogs(folder: Path) -> list[Path]:
+    """Those of the documents that hold roles and policies, or that may: a query graph does not count."""
+    return [folder / Path(text.name).name for text in _read_documents(folder, []) if not holds_query(text)]
+
+
+def _read_documents(folder: Path, findings: list[Diagnostic]) -> Iterator[SourceText]:
+    """Those with ASSIST's root: other XML that lies there is not ours to read."""
+    for file in list_documents(folder):
+        try:
+            text = SourceText(str(folder / file.name), read_bounded(file, None, MAX_FILE_SIZE))
+        except DiagnosticError as error:
+            findings.extend(error.diagnostics)
+            continue
+        if find_root(text) == GRAPH:
+            yield text
+
+
+def _list_files(folder: Path, ending: str) -> Iterator[Path]:
+    """Every such file of the folder; one that is not a plain file is found unreadable later, not passed over."""
     try:
-        entries = [entry for entry in folder.iterdir() if entry.name.lower().endswith(".sql")]
+        entries = [entry for entry in folder.iterdir() if entry.name.lower().endswith(ending)]
     except OSError as error:
         message = f"the catalog `{folder}` cannot be read: {error.strerror or 'no access'}"
         raise DiagnosticError([Diagnostic("file-unreadable", message)]) from None

@@ -87,6 +87,7 @@ def _write_stream(stream: Stream) -> CreateStream:
         _name(stream.punctuated_by),
         stream.order_any,
         stream.governed_by_provider and not stream.stated,
+        _names(stream.key),
     )
     if stream.query is not None:
         return CreateStream(Name(stream.name), (), options, QueryText(stream.query))

@@ -153,6 +153,8 @@ def _print_options(options: StreamOptions) -> list[str]:
         parts.append(f"WATERMARK '{format_duration(options.watermark)}'")
     if options.owner is not None:
         parts.append(f"OWNER {_name(options.owner)}")
+    if options.key:
+        parts.append(f"KEY ({_names(options.key)})")
     if options.format is not None:
         parts.append(f"FROM {_name(options.format)}")
     if options.options:

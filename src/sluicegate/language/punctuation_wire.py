@@ -60,6 +60,11 @@ class Arrived:
 
 def read_punctuation_text(text: str, arrived: Arrived, catalog: Catalog) -> Punctuation:
     """What stands under `_sp`, as text; raises `DiagnosticError` with one of `PUNCTUATION_CODES`."""
+    return read_punctuation(read_json_text(text), arrived, catalog)
+
+
+def read_json_text(text: str) -> Any:
+    """The JSON under `_sp`, read strictly: of any kind of punctuation."""
     if len(text) > MOST_CHARACTERS:
         _refuse("sp-size", f"the punctuation has {len(text)} characters, and {MOST_CHARACTERS} are read")
     try:
@@ -68,7 +73,7 @@ def read_punctuation_text(text: str, arrived: Arrived, catalog: Catalog) -> Punc
         _refuse("sp-form", "the punctuation is not JSON")
     if has_half_pair(text, found):
         _refuse("sp-form", "a text has half of a surrogate pair")
-    return read_punctuation(found, arrived, catalog)
+    return found
 
 
 def has_half_pair(text: str, found: object) -> bool:
@@ -94,25 +99,26 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def read_punctuation(found: object, arrived: Arrived, catalog: Catalog) -> Punctuation:
     """A punctuation from what JSON gives; whatever is missing, unknown or does not fit is refused, never guessed."""
-    parts = _read_parts(found, "the punctuation", _PARTS)
+    parts = read_parts(found, "the punctuation", _PARTS)
     for name in _REQUIRED:
         if name not in parts:
             _refuse("sp-form", f"the punctuation has no `{name}`")
-    srp = _read_restriction(parts["srp"], _read_flag(parts, "grant_option"))
+    srp = read_restriction(parts["srp"], _read_flag(parts, "grant_option"))
     made = Punctuation(
         arrived.sender,
-        _read_time(parts["ts"], arrived.at),
+        read_time(parts["ts"], arrived.at),
         _read_number(parts["sn"]),
         _read_description(parts["ddp"], arrived.stream),
         srp,
-        _read_sign(parts.get("sign", "+")),
+        read_sign(parts.get("sign", "+")),
         _read_flag(parts, "immutable"),
     )
     _check_names(made, catalog)
     return made
 
 
-def _read_parts(found: object, what: str, known: frozenset[str]) -> dict[str, Any]:
+def read_parts(found: object, what: str, known: frozenset[str]) -> dict[str, Any]:
+    """An object of known parts, none other."""
     if not isinstance(found, dict):
         _refuse("sp-form", f"{what} is not an object")
     for name in found:
@@ -129,7 +135,8 @@ def _read_flag(parts: dict[str, Any], name: str) -> bool:
     return found
 
 
-def _read_sign(found: object) -> bool:
+def read_sign(found: object) -> bool:
+    """Whether it is positive."""
     if found not in ("+", "-"):
         _refuse("sp-form", '`sign` is "+" or "-"')
     return found == "+"
@@ -141,7 +148,8 @@ def _read_number(found: object) -> int:
     return found
 
 
-def _read_time(found: object, arrival: int | None) -> int:
+def read_time(found: object, arrival: int | None) -> int:
+    """Microseconds; one beyond the arrival is refused (R13)."""
     ts = read_timestamp(found) if isinstance(found, str) else None
     if ts is None:
         _refuse("sp-time", "`ts` is an ISO timestamp", 'write "2026-01-01T10:00:00"')
@@ -151,7 +159,7 @@ def _read_time(found: object, arrival: int | None) -> int:
 
 
 def _read_description(found: object, stream: Stream) -> DataDescription:
-    parts = _read_parts(found, "`ddp`", _DATA)
+    parts = read_parts(found, "`ddp`", _DATA)
     if not parts:
         _refuse("sp-form", "`ddp` describes nothing", 'for all tuples, write {"tuples": "*"}')
     key = dict(stream.attributes).get(stream.punctuated_by or "")
@@ -241,10 +249,10 @@ def _fit_value(value: Scalar, of: Type) -> Scalar:
     return fitted
 
 
-def _read_restriction(found: object, option: bool) -> Restriction:
+def read_restriction(found: object, option: bool) -> Restriction:
     """A list of subjects, or `{"model": …, "subjects": pattern}` for every other pattern."""
     if isinstance(found, dict):
-        parts = _read_parts(found, "`srp`", frozenset({"model", "subjects"}))
+        parts = read_parts(found, "`srp`", frozenset({"model", "subjects"}))
         if parts.keys() != {"model", "subjects"} or not isinstance(parts["model"], str):
             _refuse("sp-form", "`srp` has a `model` and its `subjects`")
         return Restriction(parts["model"], _read_names(parts["subjects"], "subjects"), option)

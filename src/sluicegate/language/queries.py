@@ -12,7 +12,7 @@ from sluicegate.language.lexing import MAX_QUERY_SIZE, NAME, QUOTED, STRING, Cur
 from sluicegate.language.literals import parse_timestamp
 from sluicegate.language.query_syntax import Output, Query, SelectQuery, Star, Start, StartAt, WindowSpec
 from sluicegate.language.query_windows import parse_group_window
-from sluicegate.language.xml.reader import is_xml
+from sluicegate.language.xml.reader import GRAPH, find_root, is_xml
 from sluicegate.language.xml.user_query import parse_user_query
 from sluicegate.source import SourceText
 
@@ -60,13 +60,23 @@ def parse_query(source: str | SourceText) -> Query:
     """The syntax tree of a text that is one query, with or without `;`, or in XML; raises all that was found wrong."""
     text = SourceText("<query>", source) if isinstance(source, str) else source
     if is_xml(text.text):
-        return parse_user_query(text)
+        return _parse_xml(text)
     cursor = Cursor.over(text, limit=MAX_QUERY_SIZE)
     query = parse_query_at(cursor)
     cursor.accept(";")
     if not cursor.done:
         cursor.fail_unexpected("the end of the query")
     return query
+
+
+def _parse_xml(text: SourceText) -> Query:
+    """The dialects are told apart by their root: ASSIST's query graphs, or eXACML+'s user queries."""
+    if find_root(text) != GRAPH:
+        return parse_user_query(text)
+    # a graph becomes a query by way of the resolver's names; the import waits until both are there
+    from sluicegate.language.xml.query_graph import parse_query_graph
+
+    return parse_query_graph(text)
 
 
 def parse_query_at(cursor: Cursor) -> Query:

@@ -21,7 +21,12 @@ from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.policy.verdict import USER_MODELS
 
 SWITCH_CODES: dict[str, str] = {
+    "switch-alone": "a punctuation for a query stands beside attributes of a tuple, or among punctuations for tuples",
     "switch-form": "a punctuation that cannot turn a switch: no query, roles instead of users, or opening for everybody",
+    "switch-order": "a punctuation for a query in a stream whose tuples wait for others (`ORDER ANY`)",
+    "switch-owner": "a punctuation for a query from somebody who neither owns the stream nor administers",
+    "switch-unknown": "a punctuation for a query that nobody shares",
+    "switch-unproven": "a punctuation that opens a switch for a user of whom it is not proven that it may have the query",
 }
 
 

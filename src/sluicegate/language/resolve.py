@@ -42,7 +42,7 @@ from sluicegate.language.resolve_from import FromResolver, Problems, Side
 from sluicegate.language.scope import Scope, suggest
 from sluicegate.language.syntax import FuncCall, Name
 from sluicegate.language.xml.match_names import match_names
-from sluicegate.language.xml.reader import is_xml
+from sluicegate.language.xml.reader import GRAPH, find_root, is_xml
 from sluicegate.policy.catalog import Catalog
 from sluicegate.source import SourceText, Span
 
@@ -70,9 +70,16 @@ class ResolvedQuery:
 def read_query(source: str | SourceText, catalog: Catalog) -> ResolvedQuery:
     """Parse and resolve; raises every diagnostic found."""
     query = parse_query(source)
-    if not is_xml(source if isinstance(source, str) else source.text):
+    text = SourceText("<query>", source) if isinstance(source, str) else source
+    if not is_xml(text.text):
         return resolve_query(query, catalog)
-    query, warnings = match_names(query, catalog.streams)
+    if find_root(text) == GRAPH:
+        # what writes graphs needs the names of this module; the import waits until both are there
+        from sluicegate.language.xml.query_graph import fill_windows
+
+        query, warnings = fill_windows(query, catalog.streams)
+    else:
+        query, warnings = match_names(query, catalog.streams)
     return replace(resolve_query(query, catalog), warnings=warnings)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from sluicegate.errors import Diagnostic
 from sluicegate.expr.nodes import Expr, Literal
 from sluicegate.expr.types import Type
 from sluicegate.graph.operators import AggFunction
@@ -30,6 +31,8 @@ class ExpressionText:
     text: str
     span: Span | None = field(default=None, compare=False, repr=False)
     syntax: Expr | None = field(default=None, compare=False, repr=False)
+    elsewhere: bool = field(default=False, compare=False, repr=False)
+    """Whether it was written in another notation, which `span` and the places of `syntax` are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class StreamOptions:
     punctuated_by: Name | None = None
     order_any: bool = False
     governed_by_provider: bool = False
+    key: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,8 @@ class Statement:
     """Base of all statements."""
 
     span: Span | None = field(default=None, compare=False, repr=False)
+    notes: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+    """What its writer should know of how it was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,22 @@ class Resolved(Expr):
         return self.expr.type
 
 
+@dataclass(frozen=True, slots=True)
+class Placed(Expr):
+    """A part of an unfinished graph with its place in the text; it never reaches the resolver."""
+
+    expr: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def type(self) -> Type:
+        return self.expr.type
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.expr,)
+
+
 def span_of(expr: Expr) -> Span | None:
     """From the first to the last leaf of the expression that has a place."""
     spans = [

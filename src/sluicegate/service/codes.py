@@ -21,6 +21,7 @@ GATEWAY_CODES = {
     "query-unknown": "the caller has no query of this handle",
     "rate-limit": "too many requests; try again after the time told",
     "request-malformed": "a part of the request is missing, or not of its type",
+    "saved-limit": "the user has as many saved queries as it may have; remove one first",
     "setting-malformed": "a setting is unknown, or not of its type",
     "stream-limit": "too many results are followed at once",
     "user-missing": "the catalog has no user of this name",

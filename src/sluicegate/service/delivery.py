@@ -171,8 +171,8 @@ async def _answer(delivery: Delivery, asked: Asked, follower: Follower, send: Se
 async def _send_whole(form: Form, chunk: Chunk, send: Send) -> None:
     headers = {"content-type": form.value, "x-sluicegate-cursor": chunk.cursor, "cache-control": "no-store"}
     body = chunk.body
-    if form is Form.JSON and not body:
-        body = empty_object(chunk.cursor)
+    if form in (Form.JSON, Form.XML) and not body:
+        body = empty_object(form, chunk.cursor)
     if chunk.told:
         headers["x-sluicegate-events"] = ",".join(each["event"] for each in chunk.told)
     status = 200 if body else 204

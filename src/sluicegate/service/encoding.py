@@ -1,4 +1,4 @@
-"""Events of the gate as bytes: server-sent events, lines of JSON, one JSON object, or an Arrow stream."""
+"""Events of the gate as bytes: server-sent events, lines of JSON, one JSON object or XML document, or an Arrow stream."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from sluicegate.graph.plan import END_NAME, START_NAME
 from sluicegate.graph.present import present_time
+from sluicegate.language.xml.messages import print_messages
 from sluicegate.runtime.gate.events import Closed, Event, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.layout import Layout, column_name
 
@@ -24,6 +25,7 @@ class Form(Enum):
     LINES = "application/x-ndjson"
     JSON = "application/json"
     ARROW = "application/vnd.apache.arrow.stream"
+    XML = "application/xml"
 
     @property
     def follows(self) -> bool:
@@ -72,8 +74,8 @@ def encode(form: Form, events: Sequence[Event], start: str | None, end: str, ver
             body = b"".join(write_sse(name, data) for name, data in told)
         case Form.LINES:
             body = b"".join(write_line(name, data) for name, data in told)
-        case Form.JSON:
-            body = _write_object(told, end, is_last)
+        case Form.JSON | Form.XML:
+            body = _write_object(form, told, end, is_last)
         case Form.ARROW:
             tables = [event.table for event in events if isinstance(event, Rows)]
             body = _write_arrow(tables)
@@ -142,7 +144,9 @@ def write_line(name: str, data: Mapping[str, Any]) -> bytes:
     return (_dump({"event": name, **data}) + "\n").encode("utf-8")
 
 
-def _write_object(told: Iterable[tuple[str, dict[str, Any]]], cursor: str, is_last: bool) -> bytes:
+def _write_object(
+    form: Form, told: Iterable[tuple[str, dict[str, Any]]], cursor: str, is_last: bool
+) -> bytes:
     rows: list[Any] = []
     others: list[dict[str, Any]] = []
     for name, data in told:
@@ -152,11 +156,15 @@ def _write_object(told: Iterable[tuple[str, dict[str, Any]]], cursor: str, is_la
             others.append({"event": name, **data})
     if not rows and not others:
         return b""
+    if form is Form.XML:
+        return print_messages(rows, others, cursor, is_last)
     return _dump({"rows": rows, "events": others, "cursor": cursor, "ended": is_last}).encode("utf-8")
 
 
-def empty_object(cursor: str | None) -> bytes:
-    """The JSON answer where nothing came in time."""
+def empty_object(form: Form, cursor: str | None) -> bytes:
+    """The answer in JSON or XML where nothing came in time."""
+    if form is Form.XML:
+        return print_messages((), (), cursor)
     return _dump({"rows": [], "events": [], "cursor": cursor, "ended": False}).encode("utf-8")
 
 

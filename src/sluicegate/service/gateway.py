@@ -21,6 +21,8 @@ from sluicegate.rewrite.explain import Explanation
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import Seat
 from sluicegate.runtime.stages import DECISION, RECORD, stage, time_stages
+from sluicegate.service.authorization.desk import Desk
+from sluicegate.service.authorization.server import open_authorization
 from sluicegate.service.clockwork import Clockwork
 from sluicegate.service.decisions import Decisions, explain_query, find_decision, read_known
 from sluicegate.service.guarding import Guard
@@ -33,15 +35,14 @@ from sluicegate.service.identity.principal import Principal, find_seat, seat
 from sluicegate.service.identity.watch import Watch
 from sluicegate.service.metrics import Metrics
 from sluicegate.service.naming import name_handle, normalize
-from sluicegate.service.outcomes import Changed, Registered
-from sluicegate.service.preview import preview
+from sluicegate.service.outcomes import Changed, Registered, compare_runs
+from sluicegate.service.preview import preview_change
 from sluicegate.service.pushing import Pushing
 from sluicegate.service.refusals import refuse
 from sluicegate.service.settings import Settings
 from sluicegate.service.sharing import Sharing
 from sluicegate.service.store import Event, Store, Verification
 from sluicegate.service.store.folding import read_change
-from sluicegate.service.store.records import Entry
 
 if TYPE_CHECKING:
     from sluicegate.runtime.engine import Engine
@@ -82,6 +83,9 @@ class Gateway:
         self.decisions = Decisions()
         self.pushing = Pushing(self)
         self.clockwork = Clockwork(self, self._clock, self._move_clock)
+        self.authorization = open_authorization(self._database, self.engine, self._clock, store.audit)
+        self.engine.feeds.judge_said = self.authorization.hearing.hear_feed
+        self.shared = Desk(self, self.authorization)
         self._owners: dict[str, Seat] = {each.handle: each.seat for each in self.engine.running}
         self._applying, self._registering = threading.RLock(), threading.Lock()
         self._is_broken = False
@@ -102,6 +106,7 @@ class Gateway:
         self.lease.renew(self.catalog.version)
         self.lease.keep(lambda: self.catalog.version)
         self.clockwork.look()
+        self.authorization.begin()
         self._watch = self.store.watch(self._follow, self.catalog.version, self.settings.watch_seconds)
         for name, work in (("gateway-watch", self._look), ("gateway-clock", self._follow_clock)):
             self._threads.append(threading.Thread(target=work, name=name, daemon=True))
@@ -131,7 +136,7 @@ class Gateway:
         running = self.engine.find(handle)
         if (None if running is None else running.version) != version:
             return "version"
-        if running is not None and self.clockwork.is_late(running):
+        if running is not None and (self.clockwork.is_late(running) or self.authorization.is_late(running)):
             return "gateway-closed"
         return self.find_obstacle() or self.guard.find_reason(principal)
 
@@ -241,31 +246,42 @@ class Gateway:
     def find_own(self, principal: Principal, handle: str) -> Seat:
         """The seat of a query of the caller's; another's, and one that does not exist, are refused alike."""
         owner = self._owners.get(handle)
-        if owner is None or owner != find_seat(principal):
-            raise refuse("query-unknown", "you have no query of this handle")
-        return owner
+        if owner is not None and owner == find_seat(principal):
+            return owner
+        if self.authorization.may_read(principal, handle, self.catalog):
+            return find_seat(principal)
+        raise refuse("query-unknown", "you have no query of this handle")
 
     def find_running(self, principal: Principal, handle: str) -> Running:
         """A query of the caller's that runs; administrators may look at, not read, all."""
         running = self.engine.find(handle)
-        if running is None or not (principal.is_admin or running.seat == find_seat(principal)):
+        if running is None or not (principal.is_admin or self._is_own(principal, running)):
             raise refuse("query-unknown", "you have no query of this handle")
         return running
 
+    def _is_own(self, principal: Principal, running: Running) -> bool:
+        shared = running.switch is not None
+        return running.seat == find_seat(principal) or (
+            shared and self.authorization.may_read(principal, running.handle, self.catalog)
+        )
+
     def may_know(self, principal: Principal, running: Running) -> bool:
         """Whether the principal may know of a query: its own, and those that name nothing but its streams."""
-        mine = running.seat == find_seat(principal)
+        mine = self._is_own(principal, running)
         streams = [self.catalog.streams.get(name) for name in running.allowed.asked]
         return (
             principal.is_admin or mine or all(each is not None and principal.owns(each) for each in streams)
         )
 
     def list_running(self, principal: Principal) -> list[Running]:
-        mine = find_seat(principal)
-        return [each for each in self.engine.running if principal.is_admin or each.seat == mine]
+        running = self.engine.running
+        return [each for each in running if principal.is_admin or self._is_own(principal, each)]
 
     def drop(self, principal: Principal, handle: str, request: str = "") -> None:
-        self.find_running(principal, handle)
+        running = self.find_running(principal, handle)
+        if running.switch is not None:
+            self.shared.cancel(principal, running.switch, running.user, request)
+            return
         self.engine.remove(handle)
         self.record(principal, "drop", handle, request=request)
 
@@ -320,7 +336,8 @@ class Gateway:
         with self._applying:
             before = self.engine.running
             entry = self.store.rollback(version, None, reason, actor=principal.user, request=request)
-            made = self._compare(entry, before, self._take())
+            withdrawn = self._take()
+            made = compare_runs(entry.version, before, self.engine.running, withdrawn)
         return self._finish(made)
 
     def _change(
@@ -340,7 +357,9 @@ class Gateway:
                 self._audit_denied(principal, "change", text, DiagnosticError(judged.findings), request)
                 raise DiagnosticError(judged.findings)
             if dry_run:
-                return self._preview(judged.catalog, catalog.version + 1)
+                after = self.sharing.narrow(judged.catalog)
+                running, manner = self.engine.running, self.engine.graphs.manner
+                return preview_change(running, self.engine.catalog, after, catalog.version + 1, manner)
             made_for = catalog.version if expected is None else expected
             try:
                 return self._store_change(principal, parsed, judged.author, reason, made_for, request)
@@ -365,30 +384,15 @@ class Gateway:
             entry = self.store.append_statements(
                 parsed, author, reason, expected, actor=principal.user, request=request
             )
-            made = self._compare(entry, before, self._take())
+            withdrawn = self._take()
+            made = compare_runs(entry.version, before, self.engine.running, withdrawn)
         return self._finish(made)
-
-    def _compare(self, entry: Entry, before: Sequence[Running], withdrawn: dict[str, str]) -> Changed:
-        """What became of the queries that ran before."""
-        now = {each.handle: each.version for each in self.engine.running}
-        gone = [each for each in before if each.handle not in now or each.handle in withdrawn]
-        moved = [each for each in before if now.get(each.handle, each.version) != each.version]
-        return Changed(entry.version, tuple(gone), tuple(moved))
 
     def _finish(self, made: Changed) -> Changed:
         self.lease.renew(made.version)
         if not self.store.wait_acknowledged(made.version, self.settings.acknowledge_seconds):
             raise refuse("not-acknowledged", f"version {made.version} is stored, but not everywhere in force")
         return made
-
-    def _preview(self, catalog: Catalog, version: int) -> Changed:
-        running = self.engine.running
-        narrowed = self.sharing.narrow(catalog)
-        found = preview(running, self.engine.catalog, narrowed, self.engine.graphs.manner)
-        touched = [each for each in running if each.handle in found]
-        withdrawn = tuple(each for each in touched if found[each.handle] is not None)
-        changed = tuple(each for each in touched if found[each.handle] is None)
-        return Changed(version, withdrawn, changed, True)
 
     def _take(self, force: bool = False) -> dict[str, str]:
         """Put the store's newest version in force here. While that fails, nothing at all is delivered."""
@@ -398,6 +402,8 @@ class Gateway:
                 if catalog.version == self.catalog.version and not (force or self._is_broken):
                     return {}
                 withdrawn = self.engine.apply(self.sharing.narrow(catalog))
+                # roles that were lost close switches before the change has returned (R18)
+                self.authorization.look()
             except BaseException:
                 self._is_broken = True
                 raise
@@ -428,16 +434,18 @@ class Gateway:
 
     def _look_at_clock(self) -> None:
         """Also after a change: the moment of its decisions may be long ago where nothing depended on it before (R10)."""
-        try:
-            self.clockwork.look()
-        except Exception as error:  # noqa: BLE001 — what is late is not handed over until it is done
-            _LOG.warning("the clock could not be moved: %s", type(error).__name__)
+        for look in (self.clockwork.look, self.authorization.look):
+            try:
+                look()
+            except Exception as error:  # noqa: BLE001 — what is late is not handed over until it is done
+                _LOG.warning("the clock could not be moved: %s", type(error).__name__)
 
     def _end_lost(self) -> None:
         """Queries of sessions with a role that their user no longer has: nobody can sit there any more."""
         for each in self.engine.running:
             held, roles = self.catalog.roles_of(each.user), each.seat.roles
-            if roles is not None and not each.seat.claimed and not roles <= held:
+            # a shared query is its user's in any session; what the role was worth is lost with it
+            if each.switch is None and roles is not None and not each.seat.claimed and not roles <= held:
                 self.engine.remove(each.handle)
 
     def _follow(self, version: int) -> None:
@@ -452,6 +460,7 @@ class Gateway:
                 self.ended(self.guard.look(self.catalog))
                 if self.sharing.refresh():
                     self._take(force=True)
+                self.authorization.refresh()
                 self._forget_ended()
             except Exception as error:  # noqa: BLE001 — what was found before runs out by itself, towards no
                 _LOG.warning("the store could not be looked at: %s", type(error).__name__)

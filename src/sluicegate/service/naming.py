@@ -13,7 +13,7 @@ from sluicegate.language.print_query import print_query
 from sluicegate.language.queries import parse_query
 from sluicegate.language.query_syntax import StreamItem
 from sluicegate.language.xml.print_user_query import print_user_query
-from sluicegate.language.xml.reader import is_xml
+from sluicegate.language.xml.reader import GRAPH, find_root, is_xml
 from sluicegate.runtime.network.seats import Seat, seat_json
 from sluicegate.source import SourceText
 
@@ -27,9 +27,13 @@ def normalize(query: str) -> str:
 
 
 def _normalize(query: str) -> str:
-    parsed = parse_query(SourceText("<query>", query))
-    # one in XML stays so: its names are matched without regard to case, under each version of the catalog anew
-    return print_user_query(parsed) if is_xml(query) else print_query(parsed)
+    text = SourceText("<query>", query)
+    parsed = parse_query(text)
+    if not is_xml(query):
+        return print_query(parsed)
+    # a user query stays in XML: its names are matched without regard to case, under each version of the catalog anew;
+    # so does a graph, of which the catalog says whether a join without windows is one of streams
+    return print_user_query(parsed) if find_root(text) != GRAPH else query
 
 
 # one who asks again for what runs is answered without reading it again; texts alone, so that nothing can be out of date

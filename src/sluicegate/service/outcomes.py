@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from sluicegate.runtime.network.running import Running
@@ -26,3 +26,13 @@ class Changed:
     withdrawn: tuple[Running, ...]
     changed: tuple[Running, ...]
     dry_run: bool = False
+
+
+def compare_runs(
+    version: int, before: Iterable[Running], after: Iterable[Running], withdrawn: Container[str]
+) -> Changed:
+    """What became of the queries that ran before a change."""
+    known, now = tuple(before), {each.handle: each.version for each in after}
+    gone = tuple(each for each in known if each.handle not in now or each.handle in withdrawn)
+    moved = tuple(each for each in known if now.get(each.handle, each.version) != each.version)
+    return Changed(version, gone, moved)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sluicegate.expr.nodes import Literal
+from sluicegate.expr.text import write_literal
 from sluicegate.graph.present import present_time, present_value
 from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.network.running import Running
@@ -19,8 +20,9 @@ def show_instant(micros: int) -> str:
 
 
 def show_literal(value: Literal) -> object:
+    """Sets and polygons as statements write them."""
     found = present_value(value.value, value.of)
-    return found if found is None or isinstance(found, bool | int | float | str) else str(found)
+    return found if found is None or isinstance(found, bool | int | float | str) else write_literal(value)
 
 
 def show_notice(notice: Notice) -> NoticeAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.policy.catalog import Catalog
@@ -10,6 +10,7 @@ from sluicegate.rewrite.manner import USUAL, Manner
 from sluicegate.runtime.network.authorize import authorize, find_changed, is_same_for
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import seat_catalog
+from sluicegate.service.outcomes import Changed
 
 
 def preview(
@@ -35,3 +36,14 @@ def preview(
         if allowed.mark != each.allowed.mark:
             found[each.handle] = None
     return found
+
+
+def preview_change(
+    running: Sequence[Running], before: Catalog, after: Catalog, version: int, manner: Manner = USUAL
+) -> Changed:
+    """What the change would be told to have done."""
+    found = preview(running, before, after, manner)
+    touched = [each for each in running if each.handle in found]
+    withdrawn = tuple(each for each in touched if found[each.handle] is not None)
+    changed = tuple(each for each in touched if found[each.handle] is None)
+    return Changed(version, withdrawn, changed, True)

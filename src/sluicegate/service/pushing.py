@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import Diagnostic, DiagnosticError
@@ -16,9 +17,11 @@ from sluicegate.expr.values import write_timestamp
 from sluicegate.language.parse_statements import parse_statements
 from sluicegate.language.punctuation_codes import PUNCTUATION_CODES
 from sluicegate.language.punctuation_wire import write_punctuation
+from sluicegate.language.query_punctuations import SWITCH_CODES, read_query_punctuation
 from sluicegate.language.statements import InsertSP
 from sluicegate.policy.elements import Punctuation
 from sluicegate.policy.model import Stream
+from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.service.identity.appends import MayAppend, may_append
 from sluicegate.service.identity.principal import Principal, Refused, seat
 from sluicegate.service.identity.scopes import PUSH
@@ -60,7 +63,8 @@ class Pushing:
         taken = int(found.table.num_rows)
         if taken:
             catalog = seat(principal, self._gateway.engine.catalog)
-            told = self._gateway.engine.push(name, found.table, principal.user, catalog)
+            hear = self._make_switch_judge(principal, stream)
+            told = self._gateway.engine.push(name, found.table, principal.user, catalog, hear)
             # the code and what it means: the message may name what is others'
             refused = [RefusedRow(found.numbers[at], _describe(code)) for at, code in told]
             all_refused = sorted([*found.refused, *refused], key=lambda each: each.row)
@@ -69,12 +73,17 @@ class Pushing:
         return taken, found
 
     def punctuate(self, principal: Principal, name: str, statements: str, request: str = "") -> Punctuated:
-        """Send `INSERT SP` statements as one policy of the caller's, with the next ts; all of them, or none."""
+        """Send `INSERT SP` statements as one policy of the caller's, with the next ts; all of them, or none.
+
+        Those for queries turn switches in this stream, one after the other (R16).
+        """
+        parsed = _read_inserts(statements, name)
+        if any(each.query is not None for each in parsed):
+            return self._turn(principal, name, parsed, request)
         self._find_right(principal, name, "punctuate", request)
         stream = self._gateway.catalog.streams[name]
         if stream.punctuated_by is None:
             raise DiagnosticError([Diagnostic("not-punctuated", f"`{name}` carries no punctuations")])
-        parsed = _read_inserts(statements, name)
         with self._saying:
             ts = self._next_ts()
             said = [_say(each, principal.user, ts, sn) for sn, each in enumerate(parsed, 1)]
@@ -84,6 +93,36 @@ class Pushing:
             principal, "punctuate", name, decision=f"{len(said)} punctuations", request=request
         )
         return Punctuated(write_timestamp(ts), len(said))
+
+    def _turn(self, principal: Principal, name: str, parsed: Sequence[InsertSP], request: str) -> Punctuated:
+        """For the stream's owner and administrators; what is wrong with one of them is told before any is sent."""
+        stream = self._gateway.catalog.streams.get(name)
+        if stream is None or not _may_turn(principal, stream):
+            self._gateway.record(
+                principal, "punctuate", name, decision="deny", notices=("switch-owner",), request=request
+            )
+            raise refuse("switch-owner", SWITCH_CODES["switch-owner"])
+        self._gateway.check_open()
+        for each in parsed:
+            if each.query is None or stream.order_any or stream.event_time is None:
+                code = "switch-alone" if each.query is None else "switch-order"
+                raise DiagnosticError([Diagnostic(code, SWITCH_CODES[code], each.span)])
+            read_query_punctuation(each, 0)
+        ts = 0
+        for each in parsed:
+            said, refused = self._gateway.authorization.hearing.say_in(
+                name, principal.user, partial(read_query_punctuation, each)
+            )
+            if refused is not None:
+                raise DiagnosticError([Diagnostic(refused, SWITCH_CODES[refused], each.span)])
+            ts = said.ts
+        return Punctuated(write_timestamp(ts), len(parsed))
+
+    def _make_switch_judge(
+        self, principal: Principal, stream: Stream
+    ) -> Callable[[QueryPunctuation, str | None], str | None]:
+        may, hear = _may_turn(principal, stream), self._gateway.authorization.hearing.hear
+        return lambda said, sender: hear(stream.name, said, sender, may)
 
     def _find_right(self, principal: Principal, name: str, action: str, request: str) -> MayAppend:
         """What the caller may write; the owner of a punctuated stream may punctuate it without a grant."""
@@ -172,15 +211,16 @@ def _may_punctuate(principal: Principal, stream: Stream) -> bool:
     return stream.punctuated_by is not None and principal.owns(stream) and principal.may(PUSH + stream.name)
 
 
+def _may_turn(principal: Principal, stream: Stream) -> bool:
+    return (principal.owns(stream) or principal.is_admin) and principal.may(PUSH + stream.name)
+
+
 def _read_inserts(statements: str, stream: str) -> list[InsertSP]:
     found = []
     for each in parse_statements(SourceText("<punctuations>", statements)):
         if not isinstance(each, InsertSP):
             message = "only INSERT SP is sent into a stream"
             raise DiagnosticError([Diagnostic("not-a-punctuation", message, each.span)])
-        if each.query is not None:
-            message = "punctuations for queries are not served yet"
-            raise DiagnosticError([Diagnostic("not-served", message, each.span)])
         if each.stream is not None and each.stream.text != stream:
             message = f"the punctuation is for `{each.stream.text}`, and was sent into `{stream}`"
             raise DiagnosticError([Diagnostic("not-a-punctuation", message, each.stream.span)])
@@ -199,4 +239,4 @@ def _write(punctuation: Punctuation, stream: Stream) -> str:
 
 
 def _describe(code: str) -> str:
-    return f"{code}: {PUNCTUATION_CODES.get(code, 'the punctuation is refused')}"
+    return f"{code}: {(PUNCTUATION_CODES | SWITCH_CODES).get(code, 'the punctuation is refused')}"

@@ -46,6 +46,7 @@ STATUS: Mapping[str, int] = {
         (
             *("administrators-only", "owners-only", "scope-missing", "may-not-append", "role-not-held"),
             *("denied", "not-allowed", "sp-forged", "clock-own", "xacml-others", "xacml-subject"),
+            *("shared-owner", "shared-refused", "shared-session", "switch-owner", "switch-unproven"),
         ),
         403,
     ),
@@ -59,15 +60,24 @@ STATUS: Mapping[str, int] = {
             "gate-handle",
             "store-version",
             "unknown-policy",
+            *("shared-unknown", "credential-unknown", "subscription-unknown", "switch-unknown"),
         ),
         404,
     ),
     "method-unknown": 405,
     "client-slow": 408,
-    **dict.fromkeys(("store-conflict", "store-unchanged", "push-source", "nothing-to-run"), 409),
+    **dict.fromkeys(
+        ("store-conflict", "store-unchanged", "push-source", "nothing-to-run", "shared-exists"), 409
+    ),
     **dict.fromkeys(("body-too-large", "text-too-large", "file-too-large"), 413),
     **dict.fromkeys(("push-content", "xacml-content"), 415),
-    **dict.fromkeys(("rate-limit", "sign-in-blocked", "sign-in-busy", "query-limit", "stream-limit"), 429),
+    **dict.fromkeys(
+        (
+            *("rate-limit", "sign-in-blocked", "sign-in-busy", "query-limit", "saved-limit", "stream-limit"),
+            "shared-limit",
+        ),
+        429,
+    ),
     "internal": 500,
     "not-served": 501,
     "proxy-answer": 502,

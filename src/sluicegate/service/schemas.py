@@ -11,19 +11,19 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Version = Annotated[int, Field(ge=0, le=2**62)]
 
 
-class _Asked(BaseModel):
+class Asked(BaseModel):
     """What is not in the schema is refused: a misspelt name must not be taken for its absence."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SignInAsked(_Asked):
+class SignInAsked(Asked):
     user: Name = Field(examples=["paul"])
     password: Annotated[str, Field(min_length=1, max_length=1024)] = Field(examples=["correct horse battery"])
     roles: list[Name] | None = Field(None, max_length=1000, examples=[["Doctor"]])
 
 
-class QueryAsked(_Asked):
+class QueryAsked(Asked):
     query: Text = Field(examples=["SELECT SID FROM Health WHERE BPressure > 160"])
 
 
@@ -31,7 +31,7 @@ class ExplainAsked(QueryAsked):
     graphs: Annotated[int, Field(ge=0, le=1000)] = 100
 
 
-class PunctuateAsked(_Asked):
+class PunctuateAsked(Asked):
     statements: Text = Field(
         examples=[
             "INSERT SP INTO STREAM HeartRate LET DDP = TUPLES:ALL, SRP = frbac:Doctor, SIGN = POSITIVE;"
@@ -39,23 +39,23 @@ class PunctuateAsked(_Asked):
     )
 
 
-class AckAsked(_Asked):
+class AckAsked(Asked):
     cursor: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class ChangeAsked(_Asked):
+class ChangeAsked(Asked):
     statements: Text = Field(examples=["DROP GRANT own_platoon;"])
     reason: Annotated[str, Field(max_length=2000)] = Field("", examples=["the exercise is over"])
     dry_run: bool = False
     expected_version: Version | None = None
 
 
-class RollbackAsked(_Asked):
+class RollbackAsked(Asked):
     version: Version
     reason: Annotated[str, Field(max_length=2000)] = ""
 
 
-class TokenAsked(_Asked):
+class TokenAsked(Asked):
     scopes: Annotated[list[Name], Field(min_length=1, max_length=100)] = Field(examples=[["read"]])
     expires_in: Annotated[float, Field(gt=0, le=10**9)] = Field(examples=[86400])
     roles: list[Name] | None = Field(None, max_length=1000)
@@ -63,7 +63,7 @@ class TokenAsked(_Asked):
     label: Annotated[str, Field(max_length=200)] = ""
 
 
-class PasswordAsked(_Asked):
+class PasswordAsked(Asked):
     password: Annotated[str, Field(min_length=1, max_length=1024)]
 
 
@@ -232,6 +232,9 @@ class FactAnswer(BaseModel):
     args: list[Any]
     value: Any
     public: bool
+    polygon: list[Any] | None = Field(
+        default=None, description="its coordinates, as a MultiPolygon of GeoJSON has them"
+    )
 
 
 class FactsAnswer(BaseModel):

@@ -76,6 +76,7 @@ def _change_options(before: Stream, after: Stream) -> StreamOptions | None:
         changed("punctuated_by"),
         after.order_any and not before.order_any,
         after.governed_by_provider and not before.governed_by_provider,
+        tuple(map(Name, after.key)) if after.key != before.key else (),
     )
 
 

@@ -19,6 +19,8 @@ EVENTS = "sluicegate_events"
 GATEWAYS = "sluicegate_gateways"
 MIGRATIONS = "sluicegate_migrations"
 PAUSED = "sluicegate_paused"
+SAVED = "sluicegate_saved"
+SHARED = "sluicegate_shared"
 
 Row = Sequence[Any]
 

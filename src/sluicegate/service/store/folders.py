@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import InvariantError
 from sluicegate.language.lexing import MAX_FILE_SIZE
-from sluicegate.language.load import list_policy_files, load_catalog
+from sluicegate.language.load import list_catalogs, list_policy_files, load_catalog
 from sluicegate.language.print_catalog import catalog_statements
 from sluicegate.language.print_statements import print_statement
 from sluicegate.language.statements import (
@@ -25,6 +25,7 @@ from sluicegate.language.statements import (
     SetFact,
     Statement,
 )
+from sluicegate.language.xml.write_catalog import print_authorizations
 from sluicegate.policy.catalog import Catalog
 from sluicegate.runtime.gate.files import create_private, publish
 from sluicegate.service.store.database import fail
@@ -76,20 +77,21 @@ def plan(folder: Path, store: Store, judge: Judge | None = None) -> Plan:
     return Plan(current.version, statements, effects)
 
 
-def export_catalog(catalog: Catalog, folder: Path, replace: bool = False) -> list[Path]:
+def export_catalog(catalog: Catalog, folder: Path, replace: bool = False, xml: bool = False) -> list[Path]:
     """Files by kind, read back and found equal before the first of them is put into the folder.
 
     With `replace`, `*.sql` files and policies that were there go: their statements would stand beside the same ones again.
+    With `xml`, roles and grants are written as an authorization catalog of ASSIST's.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         present = [each for each in folder.iterdir() if each.name.lower().endswith(".sql")]
-        present += list_policy_files(folder)
+        present += [*list_policy_files(folder), *list_catalogs(folder)]
         if present and not replace:
             help_ = "take an empty folder, or say that they are to be replaced (`--replace`)"
             fail("export-folder", f"`{folder}` holds `*.sql` files or policies already", help_)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".export-") as made:
-            written = _write_files(catalog, Path(made))
+            written = _write_files(catalog, Path(made), xml)
             if not is_same(load_catalog(made), catalog):
                 raise InvariantError("the exported catalog does not read back as it is (I6)")
             names = [each.rename(folder / each.name) for each in written]
@@ -101,12 +103,14 @@ def export_catalog(catalog: Catalog, folder: Path, replace: bool = False) -> lis
     return names
 
 
-def _write_files(catalog: Catalog, folder: Path) -> list[Path]:
+def _write_files(catalog: Catalog, folder: Path, xml: bool) -> list[Path]:
     texts: dict[str, list[str]] = {}
     for statement in catalog_statements(catalog):
+        if xml and isinstance(statement, CreateRole | CreateGrant):
+            continue
         texts.setdefault(_FILES[type(statement)], []).append(print_statement(statement) + "\n")
     parts = {name: _split(found) for name, found in (texts or {"catalog": []}).items()}
-    written: list[Path] = []
+    written = [_write_xml(catalog, folder)] if xml else []
     for name, contents in parts.items():
         for number, content in enumerate(contents, 1):
             path = folder / f"{name}{'' if len(contents) == 1 else f'-{number}'}.sql"
@@ -116,6 +120,18 @@ def _write_files(catalog: Catalog, folder: Path) -> list[Path]:
                 publish(file, temporary, path)
             written.append(path)
     return written
+
+
+def _write_xml(catalog: Catalog, folder: Path) -> Path:
+    content = print_authorizations(catalog).encode("utf-8")
+    if len(content) > MAX_FILE_SIZE:
+        fail("export-folder", f"in XML the grants have more than {MAX_FILE_SIZE:,} bytes", "leave --xml out")
+    path = folder / "authorizations.xml"
+    temporary = path.with_suffix(".part")
+    with create_private(temporary) as file:
+        file.write(content)
+        publish(file, temporary, path)
+    return path
 
 
 def _split(texts: list[str]) -> list[str]:

@@ -198,9 +198,11 @@ class Store:
             fail("store-unchanged", "the catalog is as wanted already")
         return self.append_statements(made.statements, None, reason, made.version, actor=actor)
 
-    def export(self, folder: Path, version: int | None = None, *, replace: bool = False) -> list[Path]:
-        """Write the catalog as a folder of `*.sql` that reads back equal (I6)."""
-        return folders.export_catalog(self.load(version), folder, replace)
+    def export(
+        self, folder: Path, version: int | None = None, *, replace: bool = False, xml: bool = False
+    ) -> list[Path]:
+        """Write the catalog as a folder that reads back equal (I6): `*.sql`, with `xml` its roles and grants in XML."""
+        return folders.export_catalog(self.load(version), folder, replace, xml)
 
     def verify(self) -> Verification:
         """Walk both chains, and fold the changes anew."""

@@ -12,6 +12,8 @@ from sluicegate.service.store.database import (
     GATEWAYS,
     MIGRATIONS,
     PAUSED,
+    SAVED,
+    SHARED,
     Database,
     Transaction,
     fail,
@@ -82,6 +84,21 @@ MIGRATIONS_IN_ORDER = (
             f"CREATE TABLE IF NOT EXISTS {PAUSED} (stream TEXT PRIMARY KEY, by_user TEXT NOT NULL,"
             " since BIGINT NOT NULL)",
         ),
+    ),
+    Migration(
+        "saved queries",
+        (
+            f"CREATE TABLE {SAVED} (user_name TEXT NOT NULL, name TEXT NOT NULL, query TEXT NOT NULL,"
+            " changed_at BIGINT NOT NULL, PRIMARY KEY (user_name, name))",
+        ),
+    ),
+    Migration(
+        "shared queries",
+        (
+            f"CREATE TABLE {SHARED} (number BIGINT PRIMARY KEY, time BIGINT NOT NULL, actor TEXT NOT NULL,"
+            " content TEXT NOT NULL)",
+        ),
+        {"sqlite": _keep_sqlite(SHARED), "postgresql": _keep_postgres(SHARED)},
     ),
 )
 

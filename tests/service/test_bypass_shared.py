@@ -1,0 +1,202 @@
+"""Attacks on shared queries: each is told no, on record, and opens nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from service.gateway_world import PASSWORD, p
+from service.shared_world import DAY, SHARED, HandClock, admit, audited, code, find, renew, share, subscribe
+from service.still_world import StillWorld, serve_still
+from sluicegate.rewrite.sharing.switches import SwitchBoard
+from sluicegate.runtime.feed.said import Said
+
+PUNCTUATED = SHARED + "CREATE GRANT own_feed APPEND ON P TO USER owner;"
+INSERT = "INSERT SP INTO STREAM P LET QUERY = 'Q', SRP = user:{who}, SIGN = {sign};"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[StillWorld]:
+    """With ann in, and bob and olga out."""
+    with serve_still(tmp_path, PUNCTUATED, HandClock()) as made:
+        share(made)
+        admit(made, user="ann")
+        subscribe(made, "ann")
+        yield made
+
+
+def sp(*users: str, sign: str = "+", query: str = "Q", ts: str | None = None) -> dict[str, Any]:
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    return {"_sp": {"query": query, "srp": [f"user:{each}" for each in users], "sign": sign, "ts": ts or now}}
+
+
+def said(world: StillWorld) -> list[Said]:
+    return world.gateway.engine.feeds.logs["P"].hear(0, 0)[0]
+
+
+def open_for(world: StillWorld) -> frozenset[str]:
+    board = SwitchBoard()
+    for each in said(world):
+        board = board.apply(each.punctuation)
+    return board.users("Q")
+
+
+def test_an_owners_punctuations_act_at_their_tuple(world: StillWorld) -> None:
+    rows = [p(1, "a"), sp("ann", sign="-"), p(2, "b"), p(3, "c"), sp("ann", ts=None), p(4, "d")]
+    # of one time the closing one counts, whichever came first (R16)
+    rows[1] = sp("ann", sign="-", ts="2026-01-01T00:00:00")
+    answer = world.push(*rows, user="owner")
+    assert (answer["accepted"], answer["refused"]) == (6, [])
+    first = said(world)[1].at
+    assert [(each.at - first, each.positive) for each in said(world)[1:]] == [(0, False), (2, True)]
+    log = world.gateway.engine.feeds.logs["P"]
+    assert [(batch.rows, batch.dead) for batch in log.batches()] == [(4, 0)]
+    events = audited(world, "switch-open")
+    assert (events[-1]["principal"], events[-1]["notices"]) == ("owner", ["P"])
+
+
+def test_arrow_carries_them_too(world: StillWorld) -> None:
+    table = pa.table(
+        {
+            "ts": pa.array([1_767_261_601_000_000, None], pa.timestamp("us", "UTC")),
+            "id": ["a", None],
+            "team": ["A", None],
+            "x": [1.0, None],
+            "_sp": [None, json.dumps(sp("ann", sign="-")["_sp"])],
+        }
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    headers = {"content-type": "application/vnd.apache.arrow.stream"}
+    content = sink.getvalue().to_pybytes()
+    answer = world.call("owner", "POST", "/v1/streams/P", content=content, headers=headers)
+    assert answer.json()["accepted"] == 2, answer.text
+    assert said(world)[-1].positive is False
+
+
+def test_a_call_closes_at_once_and_stands_in_that_stream(world: StillWorld) -> None:
+    before = [each.version for each in world.gateway.engine.running]
+    said_so = {"statements": INSERT.format(who="ann", sign="NEGATIVE")}
+    assert world.post("owner", "/v1/streams/P/punctuations", said_so).status_code == 200
+    assert open_for(world) == frozenset()
+    assert [each.version for each in world.gateway.engine.running] > before
+    said_so = {"statements": INSERT.format(who="ann", sign="POSITIVE")}
+    assert world.post("owner", "/v1/streams/P/punctuations", said_so).status_code == 200
+    assert open_for(world) == {"ann"}
+
+
+FORGED = {
+    "switch-owner": ("dev", sp("ann")),
+    "switch-unproven": ("owner", sp("bob")),
+    "switch-unknown": ("owner", sp("ann", query="other")),
+    "switch-form": ("owner", sp("*")),
+    "sp-form": ("owner", {"_sp": {"query": "Q", "srp": ["user:ann"], "sign": "+"}}),
+    "sp-future": ("owner", sp("ann", ts="2999-01-01T00:00:00")),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_punctuation_is_refused_audited_and_a_letter(world: StillWorld, name: str) -> None:
+    sender, forged = FORGED[name]
+    answer = world.push(p(1, "a"), forged, p(2, "b"), user=sender)
+    assert answer["accepted"] == 2
+    (refused,) = answer["refused"]
+    assert (refused["row"], refused["reason"].split(":")[0]) == (2, name)
+    assert len(said(world)) == 1
+    (letter,) = world.get("owner", "/v1/streams/P/dead-letters").json()["dead"]
+    assert letter["reason"].startswith(name)
+    (event,) = audited(world, "push")
+    assert event["principal"] == sender
+    assert event["notices"][0].startswith(name)
+
+
+def test_opening_for_everybody_is_refused_and_closing_for_everybody_is_not(world: StillWorld) -> None:
+    path = "/v1/streams/P/punctuations"
+    refused = world.post("owner", path, {"statements": INSERT.format(who="ALL", sign="POSITIVE")})
+    assert code(refused) == (400, "switch-form")
+    assert refused.json()["error"]["places"]
+    assert world.post("owner", path, {"statements": INSERT.format(who="ALL", sign="NEGATIVE")}).is_success
+    assert open_for(world) == frozenset()
+    for user in ("ann", "bob", "dev", "eve"):
+        answer = world.post(user, path, {"statements": INSERT.format(who="ann", sign="POSITIVE")})
+        assert code(answer) == (403, "switch-owner"), user
+    assert open_for(world) == frozenset()
+
+
+def test_an_old_opening_that_is_replayed_opens_nothing(world: StillWorld) -> None:
+    opening = sp("ann")
+    assert world.push(opening, user="owner")["accepted"] == 1
+    time.sleep(1.1)
+    assert world.push(sp("ann", sign="-"), user="owner")["accepted"] == 1
+    assert open_for(world) == frozenset()
+    world.push(opening, user="owner")
+    assert open_for(world) == frozenset()
+
+
+def test_a_punctuation_and_a_tuple_at_once_are_neither(world: StillWorld) -> None:
+    answer = world.push({**p(1, "a"), **sp("ann", sign="-")}, user="owner")
+    assert (answer["accepted"], answer["refused_total"]) == (0, 1)
+    assert open_for(world) == {"ann"}
+
+
+def test_anothers_subscription_is_not_read_renewed_or_cancelled(world: StillWorld) -> None:
+    handle = find(world, "ann")["handle"]
+    admit(world, user="bob")
+    body = {"expires_in": DAY, "user": "ann"}
+    for user, expected in (("bob", "shared-owner"), ("eve", "shared-unknown")):
+        answers = [
+            world.post(user, "/v1/shared/Q/subscriptions", body),
+            world.call(user, "PUT", "/v1/shared/Q/subscriptions", json=body),
+        ]
+        assert {code(each)[1] for each in answers} == {expected}, user
+        cancelled = world.call(user, "DELETE", "/v1/shared/Q/subscriptions", params={"user": "ann"})
+        assert code(cancelled) == (404, "subscription-unknown")
+        for path in (f"/v1/queries/{handle}", f"/v1/queries/{handle}/results"):
+            assert code(world.get(user, path)) == (404, "query-unknown")
+        assert code(world.call(user, "DELETE", f"/v1/queries/{handle}")) == (404, "query-unknown")
+        assert world.get(user, "/v1/subscriptions").json()["subscriptions"] == []
+    assert open_for(world) == {"ann"}
+
+
+def test_an_expired_token_and_a_session_with_fewer_roles_read_nothing(world: StillWorld) -> None:
+    handle = find(world, "ann")["handle"]
+    path = f"/v1/queries/{handle}/results"
+    body = {"scopes": ["read"], "expires_in": 0.2}
+    token = world.post("ann", "/v1/tokens", body).json()["token"]
+    time.sleep(0.3)
+    assert world.get(token, path).status_code == 401
+    assert renew(world, token).status_code == 401
+    world.change("CREATE GRANT direct READ (id) ON P TO USER ann;")
+    sign_in = {"user": "ann", "password": PASSWORD, "roles": []}
+    fewer = httpx.post(f"{world.url}/v1/sign-in", json=sign_in).json()["token"]
+    assert code(world.get(fewer, path)) == (404, "query-unknown")
+    assert code(renew(world, fewer)) == (403, "shared-session")
+    assert world.get("ann", path).is_success
+    reader = world.post("root", "/v1/tokens", {"scopes": ["read"], "expires_in": 60}).json()["token"]
+    assert code(world.post(reader, "/v1/shared/Q/policies", {"user": "eve"})) == (403, "scope-missing")
+
+
+def test_a_proof_that_cannot_be_told_keeps_back_what_it_proved(
+    world: StillWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, server = world.gateway.engine, world.gateway.authorization
+    running = engine.running[0]
+
+    def fail(*_: object) -> tuple[str, ...]:
+        raise OSError
+
+    monkeypatch.setattr(engine, "tell", fail)
+    answer = world.call("root", "DELETE", "/v1/shared/Q/policies", params={"user": "ann"})
+    assert answer.status_code == 500
+    assert server.is_late(running)
+    monkeypatch.undo()
+    server.look()
+    assert open_for(world) == frozenset()
