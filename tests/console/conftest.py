@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 MAY_NOT_INSTALL = 3
 HERE = Path(__file__).parent
-SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+SOFTWARE_GL = ["--enable-unsafe-swiftshader"]
+"""WebGL by the processor, and the page itself too, as on a machine without a graphics card."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,7 +15,7 @@ from service.still_world import StillWorld
 OpenTab = Callable[..., Tab]
 FIRST_VIEW_BYTES = 300_000
 MAP_LIBRARY = ("glBase", "maplibre", "land-10m")
-LEAST_FRAMES = 10
+LEAST_FRAMES = 15
 """A second, on a busy machine without a graphics card; docs/design/console.md has what was measured on a quiet one."""
 
 
@@ -102,7 +102,8 @@ def test_five_thousand_ships_move_steadily(world: StillWorld, open_tab: OpenTab)
     reporting.start()
     try:
         tab.wait_until("() => document.querySelector('.map-ships')?.dataset.count === '5000'", seconds=60)
-        time.sleep(2)
+        # a map that WebGL would slow down has changed over by then
+        time.sleep(6)
         frames = tab.page.evaluate(
             """seconds => new Promise((done) => {
                 let count = 0;
@@ -124,13 +125,13 @@ def test_five_thousand_ships_move_steadily(world: StillWorld, open_tab: OpenTab)
 
 
 def test_without_webgl_the_map_is_drawn_on_a_canvas(world: StillWorld, open_tab: OpenTab) -> None:
-    tab = open_tab(world.url, "orion", "--disable-gpu", "--disable-3d-apis")
+    tab = open_tab(world.url, "acme", "--disable-gpu", "--disable-3d-apis")
     assert tab.page.evaluate("document.createElement('canvas').getContext('webgl2')") is None
     handle = tab.run_query(SHIPS)
     world.give(handle, *place_ships(50, 0))
     tab.wait_until("() => document.querySelector('.map-ships')?.dataset.count === '50'")
     colours = """() => {
-        const canvas = document.querySelector('.map-ships');
+        const canvas = document.querySelector('.map-under');
         const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
         const found = {};
         for (let at = 0; at < data.length; at += 4) {

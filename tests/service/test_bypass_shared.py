@@ -15,8 +15,13 @@ import pytest
 from service.gateway_world import PASSWORD, p
 from service.shared_world import DAY, SHARED, HandClock, admit, audited, code, find, renew, share, subscribe
 from service.still_world import StillWorld, serve_still
+from sluicegate.cli import main as cli
+from sluicegate.errors import DiagnosticError
 from sluicegate.rewrite.sharing.switches import SwitchBoard
 from sluicegate.runtime.feed.said import Said
+from sluicegate.service.authorization.state import Create, Drop, State
+from sluicegate.service.authorization.words import Words
+from sluicegate.service.store import open_store
 
 PUNCTUATED = SHARED + "CREATE GRANT own_feed APPEND ON P TO USER owner;"
 INSERT = "INSERT SP INTO STREAM P LET QUERY = 'Q', SRP = user:{who}, SIGN = {sign};"
@@ -82,7 +87,9 @@ def test_arrow_carries_them_too(world: StillWorld) -> None:
     assert said(world)[-1].positive is False
 
 
-def test_a_call_closes_at_once_and_stands_in_that_stream(world: StillWorld) -> None:
+def test_a_call_closes_at_once_and_stands_in_that_stream(
+    world: StillWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = [each.version for each in world.gateway.engine.running]
     said_so = {"statements": INSERT.format(who="ann", sign="NEGATIVE")}
     assert world.post("owner", "/v1/streams/P/punctuations", said_so).status_code == 200
@@ -91,6 +98,11 @@ def test_a_call_closes_at_once_and_stands_in_that_stream(world: StillWorld) -> N
     said_so = {"statements": INSERT.format(who="ann", sign="POSITIVE")}
     assert world.post("owner", "/v1/streams/P/punctuations", said_so).status_code == 200
     assert open_for(world) == {"ann"}
+    monkeypatch.setenv("SLUICEGATE_URL", world.url)
+    monkeypatch.setenv("SLUICEGATE_TOKEN", world.token("owner"))
+    assert cli.main(["punctuate", "P", INSERT.format(who="ALL", sign="NEGATIVE")]) == 0
+    assert "turned at" in capsys.readouterr().out
+    assert open_for(world) == frozenset()
 
 
 FORGED = {
@@ -200,3 +212,65 @@ def test_a_proof_that_cannot_be_told_keeps_back_what_it_proved(
     monkeypatch.undo()
     server.look()
     assert open_for(world) == frozenset()
+
+
+HEART = (
+    "CREATE STREAM Heart (ts TIMESTAMP, id INT, beat INT) TIMESTAMP BY ts OWNER owner PUNCTUATED BY id"
+    " GOVERNED BY PROVIDER;"
+    "CREATE GRANT heart APPEND ON Heart TO USER owner;"
+)
+
+
+def test_in_a_punctuated_stream_they_stand_among_the_tuples_that_are_released(world: StillWorld) -> None:
+    world.change(HEART)
+    share(world, "H", "SELECT beat FROM Heart")
+    admit(world, "H", user="ann")
+    subscribe(world, "ann", "H")
+    policy = {"ddp": {"tuples": 1}, "srp": ["Doctor"], "ts": "2026-01-01T00:00:00", "sn": 1}
+
+    def beat(id_: int) -> dict[str, Any]:
+        named = {"_sp_ts": policy["ts"], "_sp_count": 1}
+        return {"ts": "2026-01-01T10:00:01", "id": id_, "beat": 60, **named}
+
+    rows = [
+        sp("ann", sign="-", query="H"),
+        {"_sp": policy},
+        beat(1),
+        beat(2),
+        sp("bob", query="H"),
+        sp("ann", query="H"),
+        beat(1),
+        {"_sp": {**policy, "sn": 0}},
+        sp("*", sign="-", query="H"),
+    ]
+    answer = world.push(*rows, user="owner", stream="Heart")
+    assert [(each["row"], each["reason"].split(":")[0]) for each in answer["refused"]] == [
+        (5, "switch-unproven"),
+        (8, "sp-number"),
+    ]
+    log = world.gateway.engine.feeds.logs["Heart"]
+    (batch,) = log.batches()
+    assert (batch.rows, batch.dead) == (2, 2)
+    assert [(each.at, each.users, each.positive) for each in batch.said] == [
+        (0, ("ann",), False),
+        (1, ("ann",), True),
+        (2, None, False),
+    ]
+    waits = "CREATE STREAM Any (ts TIMESTAMP, id INT) TIMESTAMP BY ts OWNER owner PUNCTUATED BY id ORDER ANY;"
+    world.change(waits + "CREATE GRANT any_ APPEND ON Any TO USER owner;")
+    answer = world.push(sp("ann", sign="-", query="H"), user="owner", stream="Any")
+    assert answer["refused"][0]["reason"].startswith("switch-order")
+
+
+def test_words_are_only_added_in_postgresql_too(postgres_url: str) -> None:
+    with open_store(postgres_url) as store:
+        database = store.open_database()
+        words = Words(database)
+        words.add(State(), "own", 5, lambda _: [Create("Q", "own", "SELECT id FROM P")])
+        again, _ = words.add(State(), "own", 5, lambda found: [Drop("Q")] if found.queries else [])
+        assert (again.number, again.queries) == (2, {})
+        for sql in ("DELETE FROM sluicegate_shared", "UPDATE sluicegate_shared SET actor = 'x'"):
+            with pytest.raises(DiagnosticError), database.transaction(write=True) as found:
+                found.run(sql)
+        assert [each.number for each in words.since(0)] == [1, 2]
+        database.close()

@@ -94,8 +94,9 @@ class Port:
             self.wait(user, handle)
 
     def wait(self, user: str, handle: str) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while len(self.got[handle]) < len(self.wanted[handle]):
+            assert self.world.gateway.engine.failure is None
             assert time.monotonic() < until, (user, self.got[handle], self.wanted[handle])
             self.read(user, handle, 2)
 

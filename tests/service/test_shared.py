@@ -202,7 +202,25 @@ def test_users_that_are_made_anew_have_nothing_of_the_old(world: StillWorld) -> 
     world.change("CREATE USER ann ROLES (Doctor) SET (team = 'A');")
     state = world.gateway.authorization.state
     assert state.subscriptions == {}
-    assert [each.role for each in state.policies] == ["Nurse"]
+    assert [each.role for each in state.policies_of("Q")] == ["Nurse"]
+
+
+def test_another_gateway_on_the_store_follows_within_a_look(tmp_path: Path) -> None:
+    store = {"store": str(tmp_path / "store.db")}
+    with (
+        serve_still(tmp_path / "one", SHARED, **store) as one,
+        serve_still(tmp_path / "two", SHARED, **store) as two,
+    ):
+        share(one)
+        admit(one, role="Doctor")
+        handle = subscribe(one, "ann")
+        wait_until(lambda: _said(two) == [("Q", ("ann",), True)], 10)
+        assert two.gateway.engine.find(handle) is not None
+        subscribe(two, "bob")
+        assert one.call("ann", "DELETE", "/v1/shared/Q/subscriptions").status_code == 200
+        wait_until(lambda: ("Q", ("ann",), False) in _said(two), 10)
+        wait_until(lambda: [each.user for each in two.gateway.engine.running] == ["bob"], 10)
+        assert ("Q", ("bob",), False) not in _said(two)
 
 
 def test_owners_subscribe_others_who_stay_closed_until_it_is_proven(world: StillWorld) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from counters import record_cases
 from sluicegate.runtime.network.network import Network
+from sluicegate.testing.churn import run_churn
 from sluicegate.testing.flips import run_flips
 from sluicegate.testing.network_run import compare
 
@@ -62,3 +63,12 @@ def test_a_thousand_flips_a_second(spark: SparkSession, tmp_path: Path) -> None:
     assert report.flips >= 5000
     for shape in ("chosen", "sums", "pairs"):
         assert report.rows[f"{shape} switched"] > 0
+
+
+def test_queries_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+    """All sets of roles (bypass 19). The long run is `python -m sluicegate.testing.churn --seconds 600`."""
+    report = run_churn(spark, tmp_path, seconds=12.0)
+    assert report.differences == []
+    assert report.dropped == report.registered >= 20
+    assert sum(report.rows.values()) > 100
+    assert max(report.shapes) <= 40

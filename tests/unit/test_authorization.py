@@ -192,7 +192,7 @@ def test_words_in_a_store_are_only_added(tmp_path: object) -> None:
         state, _ = words.add(State(), "own", 5, lambda _: [SHARED])
         later, _ = words.add(State(), "own", 7, lambda found: [ROLE] if "Q" in found.queries else [])
         assert state.queries["Q"].number == 1
-        assert (later.number, later.policies) == (2, frozenset({Policy("Q", role="Doctor")}))
+        assert (later.number, later.policies_of("Q")) == (2, (Policy("Q", role="Doctor"),))
         assert fold_words(State(), words.since(0)) == later == fold_words(state, words.since(1))
 
         def refuse(_: State) -> list[Content]:

@@ -4,6 +4,7 @@ import type { Area, Row } from "../api/types";
 import { show, showTime, toMillis } from "../ui/format";
 import { useTheme } from "../ui/theme";
 import { makeBase, type Base } from "./base";
+import { makeCanvasBase } from "./canvasBase";
 import { DARK, LIGHT, Painter } from "./draw";
 import { Fleet, glide, isGliding, type Roles } from "./fleet";
 import { fit, Projection, type Box } from "./mercator";
@@ -112,6 +113,10 @@ export default function MapView({ source, roles, areas }: Props) {
   );
 }
 
+const SLOW_FRAME_MS = 60;
+const PAUSE_MS = 1500;
+const JUDGED_MS = 3000;
+
 /** The moving part, outside React: a frame is drawn when something moves, and none otherwise. */
 class Scene {
   chosen: string | null = null;
@@ -122,6 +127,9 @@ class Scene {
   private isFitted = false;
   private dark = false;
   private told = 0;
+  private lastFrame = 0;
+  private slowness = 0;
+  private watched = 0;
   private areas: Area[] = [];
   private outlines: Outline[] = [];
 
@@ -239,10 +247,31 @@ class Scene {
       this.onSeen(this.fleet.ships.size, this.painter.listKinds());
     }
     const base = this.base;
+    this.watchPace(now);
     const under = base.paint ? (context: CanvasRenderingContext2D) => base.paint?.(context) : undefined;
     this.painter.paint(base.view(), now, this.dark ? DARK : LIGHT, this.outlines, this.chosen, under);
     if (this.isMoving(now)) this.wake();
     else window.setTimeout(() => this.wake(), 500);
+  }
+
+  /** Where WebGL is only emulated it takes the time that the ships need: then the coast is drawn on a canvas instead. */
+  private watchPace(now: number): void {
+    const since = now - this.lastFrame;
+    this.lastFrame = now;
+    if (!this.base || this.base.paint || since > PAUSE_MS) return;
+    this.slowness = this.slowness * 0.8 + since * 0.2;
+    this.watched += since;
+    if (this.watched < JUDGED_MS || this.slowness < SLOW_FRAME_MS) return;
+    const view = this.base.view();
+    this.base.close();
+    this.base = null;
+    this.place.replaceChildren();
+    void makeCanvasBase(this.place, this.dark, () => this.wake()).then((made) => {
+      if (this.isClosed) return made.close();
+      this.base = made;
+      made.show(view.long, view.lat, view.zoom);
+      return undefined;
+    });
   }
 
   private isMoving(now: number): boolean {

@@ -1,4 +1,5 @@
 /** What lies under the ships, and how one moves about on it. */
+import { makeCanvasBase } from "./canvasBase";
 import type { View } from "./mercator";
 
 export interface Base {
@@ -32,5 +33,5 @@ export const makeBase: MakeBase = async (place, dark, changed) => {
       place.replaceChildren();
     }
   }
-  return (await import("./canvasBase")).makeCanvasBase(place, dark, changed);
+  return makeCanvasBase(place, dark, changed);
 };

@@ -73,7 +73,7 @@ def _open(args: argparse.Namespace, console: Console) -> Iterator[Send]:
     """Where the lines go."""
     try:
         if args.tcp is not None:
-            with _Callers(args.tcp) as callers:
+            with Callers(args.tcp) as callers:
                 yield callers.send
         elif args.udp is not None:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -113,29 +113,46 @@ def _read_address(given: str) -> tuple[str, int]:
     return host, int(port)
 
 
-class _Callers:
-    """Whoever is connected at the time."""
+class Callers:
+    """Whoever is connected at the time; each is greeted with what it would else wait for."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, greet: Callable[[], bytes] = lambda: b"") -> None:
         self._server = socket.create_server(("127.0.0.1", port))
         self._server.setblocking(False)
+        self._greet = greet
         self._callers: list[socket.socket] = []
 
-    def send(self, lines: bytes) -> None:
-        with suppress(BlockingIOError):
-            caller, _ = self._server.accept()
-            caller.settimeout(_SEND_WITHIN)
-            self._callers.append(caller)
-        for caller in list(self._callers):
-            try:
-                caller.sendall(lines)
-            except OSError:
-                self._callers.remove(caller)
-                caller.close()
+    @property
+    def port(self) -> int:
+        return int(self._server.getsockname()[1])
 
-    def __enter__(self) -> _Callers:
+    def accept(self) -> None:
+        """Whoever has called since."""
+        with suppress(BlockingIOError):
+            while True:
+                caller, _ = self._server.accept()
+                caller.settimeout(_SEND_WITHIN)
+                self._callers.append(caller)
+                self._send(caller, self._greet())
+
+    def send(self, lines: bytes) -> None:
+        self.accept()
+        for caller in list(self._callers):
+            self._send(caller, lines)
+
+    def _send(self, caller: socket.socket, lines: bytes) -> None:
+        try:
+            caller.sendall(lines)
+        except OSError:
+            self._callers.remove(caller)
+            caller.close()
+
+    def __enter__(self) -> Callers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         for each in (*self._callers, self._server):
             each.close()

@@ -1,4 +1,4 @@
-"""`sluicegate demo`: a gateway with generated traffic to try things on, or one query explained for three users."""
+"""`sluicegate demo`: a port with ships, for a port authority, a company and a captain; or one query explained for three users."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sluicegate.cli.demo_explain import explain_soldiers
 from sluicegate.cli.inputs import UsageError
 
 NAME = "demo"
-SUMMARY = "serve generated traffic for three accounts; or explain one query for three users"
+SUMMARY = "serve a port with ships for four accounts; or explain one query for three users"
 EXAMPLE = """\
   sluicegate demo
   sluicegate demo --explain"""
-_LIBRARIES = ("pyspark", "pyarrow", "fastapi", "uvicorn", "argon2", "jwt", "httpx")
+_LIBRARIES = ("pyspark", "pyarrow", "fastapi", "uvicorn", "argon2", "jwt", "httpx", "pyais")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,11 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", metavar="DIR", type=Path, help="keep everything there; else it is gone at the end"
     )
     parser.add_argument("--seconds", metavar="S", type=float, help="end by itself after so long")
+    parser.add_argument("--no-browser", action="store_true", help="do not open the console in a browser")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
     if args.explain:
-        if (args.port, args.state, args.seconds) != (None, None, None):
+        if (args.port, args.state, args.seconds, args.no_browser) != (None, None, None, False):
             raise UsageError("--explain serves nothing: it takes no other option")
         return explain_soldiers(console)
     missing = find_missing()
@@ -40,14 +41,14 @@ def run(args: argparse.Namespace, console: Console) -> int:
         return explain_soldiers(console)
     from sluicegate.cli.demo_live import serve_demo
 
-    return serve_demo(console, args.port, args.state, args.seconds)
+    return serve_demo(console, args.port, args.state, args.seconds, not args.no_browser)
 
 
 def find_missing() -> str | None:
     """What the gateway needs and this machine lacks."""
     lacking = [name for name in _LIBRARIES if find_spec(name) is None]
     if lacking:
-        return f"it needs `{lacking[0]}` (pip install 'sluicegate[spark,service,client]')"
+        return f"it needs `{lacking[0]}` (pip install 'sluicegate[spark,service,client,ais]')"
     from sluicegate.errors import DiagnosticError
     from sluicegate.runtime.java import find_java
 

@@ -1,92 +1,90 @@
-"""Tuples for `sluicegate demo`: soldiers who walk about and patients in their beds, a report of each every second."""
+"""The receiver of `sluicegate demo`: a port's ships as text of AIS, for whoever connects, at a pace at which one sees them move."""
 
 from __future__ import annotations
 
-import random
 import threading
 import time
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from sluicegate.client import Client
+from sluicegate.cli.ais_simulate import Callers
+from sluicegate.cli.inputs import UsageError
+from sluicegate.testing.port_traffic.traffic import PortTraffic, Report
 
-_PLATOONS = ("X", "Y", "Z")
-_ROOMS = ("east", "west")
-_SOLDIERS, _PATIENTS = 12, 8
-_PERIOD = 1.0
-
-
-class World:
-    """Everybody's last values; each step changes them a little."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self._random = random.Random(seed)  # noqa: S311 -- a show, no secret
-        self._places = [self._random.uniform(0, 100) for _ in range(_SOLDIERS)]
-        self._hearts = [self._random.randint(60, 90) for _ in range(_SOLDIERS + _PATIENTS)]
-
-    def step(self, now: datetime) -> dict[str, list[dict[str, Any]]]:
-        """One report of everybody, by stream."""
-        at = now.isoformat(timespec="milliseconds")
-        self._places = [min(100.0, max(0.0, place + self._random.gauss(0, 1.5))) for place in self._places]
-        self._hearts = [min(160, max(45, beats + self._random.randint(-3, 3))) for beats in self._hearts]
-        return {
-            "Position": [self._position(number, at) for number in range(_SOLDIERS)],
-            "Health": [self._health(number, at) for number in range(_SOLDIERS)],
-            "Ward": [self._bed(number, at) for number in range(_PATIENTS)],
-        }
-
-    def _soldier(self, number: int, at: str) -> dict[str, Any]:
-        return {"ts": at, "SID": f"s{number + 1}", "Platoon": _PLATOONS[number % len(_PLATOONS)]}
-
-    def _position(self, number: int, at: str) -> dict[str, Any]:
-        return {**self._soldier(number, at), "Pos": round(self._places[number], 1)}
-
-    def _health(self, number: int, at: str) -> dict[str, Any]:
-        beats = self._hearts[number]
-        return {
-            **self._soldier(number, at),
-            "Heart": beats,
-            "BPressure": beats + self._random.randint(30, 70),
-        }
-
-    def _bed(self, number: int, at: str) -> dict[str, Any]:
-        return {
-            "ts": at,
-            "Patient_id": 120 + number,
-            "Room": _ROOMS[number % len(_ROOMS)],
-            "Beats_per_min": self._hearts[_SOLDIERS + number],
-            "Temperature": round(self._random.gauss(37.0, 0.4), 1),
-        }
+SHIPS, SEED = 300, 57
+"""Of this seed the captain begins off the port, and the tanker that runs aground is far away."""
+SPEED = 10.0
+"""Seconds of traffic that a second brings."""
+WARM = 60.0
+"""Seconds of traffic after which every ship has told its place and its name."""
+_BEAT = 0.25
+_EVERY = 2.0
+"""Seconds between two rounds of reports: a batch each, of which few are cheaper than many."""
+_REPEAT = 12.0
+"""Seconds after which a ship that lies still is told again, for those who began to look meanwhile."""
 
 
-class Traffic:
-    """A thread that pushes a step every second, like any device: over HTTP, with an account that may only write."""
+class Radio:
+    """A thread that sends; its port is taken at once, so that whoever connects before `start` waits and is heard."""
 
-    def __init__(self, client: Client, user: str, password: str) -> None:
-        self._client, self._user, self._password = client, user, password
+    def __init__(self, port: int = 0) -> None:
+        try:
+            self._callers = Callers(port, self._greet)
+        except OSError as error:
+            raise UsageError(
+                f"port {port} of the demo's receiver of ships is in use: end what uses it"
+            ) from error
+        self.port = self._callers.port
+        self._traffic = PortTraffic(SHIPS, SEED)
+        self.ships = tuple(each.mmsi for each in self._traffic.ships)
+        self._names: list[bytes] = []
+        self._places: dict[int, bytes] = {}
+        self._sent: dict[int, float] = {}
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="demo-traffic", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="demo-radio", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(timeout=5)
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+        self._callers.close()
+
+    def _greet(self) -> bytes:
+        """Names, then places: nobody waits minutes for who lies at anchor."""
+        return b"".join([*self._names, *self._places.values()])
 
     def _run(self) -> None:
-        from sluicegate.client import ClientError
+        reports = self._traffic.run()
+        first = next(reports)
+        self._names = [first.lines, *self._advance(reports, first.time + WARM)]
+        began, due = time.monotonic(), 0.0
+        while not self._stopping.wait(_BEAT):
+            self._callers.accept()
+            passed = time.monotonic() - began
+            if passed >= due:
+                due = passed + _EVERY
+                others = self._advance(reports, first.time + WARM + passed * SPEED)
+                self._callers.send(b"".join([*others, *self._choose(passed)]))
 
-        world, signed_in = World(), False
-        while not self._stopping.is_set():
-            began = time.monotonic()
-            try:
-                if not signed_in:
-                    self._client.sign_in(self._user, self._password)
-                    signed_in = True
-                for stream, rows in world.step(datetime.now(UTC)).items():
-                    self._client.push(stream, rows)
-            except ClientError:
-                signed_in = False  # the gateway is not there yet, or no longer: a device tries again
-            self._stopping.wait(max(0.05, _PERIOD - (time.monotonic() - began)))
+    def _advance(self, reports: Iterator[Report], until: float) -> list[bytes]:
+        """Let the time pass; of each ship the last place counts, and all else is given back."""
+        others: list[bytes] = []
+        for report in reports:
+            if report.what == "position":
+                self._places[report.mmsi] = report.lines
+                self._sent.pop(report.mmsi, None)
+            else:
+                others.append(report.lines)
+            if report.time >= until:
+                break
+        return others
+
+    def _choose(self, now: float) -> Iterator[bytes]:
+        """Places that are new, or were told long ago."""
+        for mmsi, lines in self._places.items():
+            told = self._sent.get(mmsi)
+            if told is None or now - told >= _REPEAT:
+                self._sent[mmsi] = now
+                yield lines

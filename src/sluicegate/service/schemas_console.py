@@ -15,6 +15,10 @@ class OwnGrantsAnswer(BaseModel):
     grants: list[dict[str, Any]]
 
 
+class CursorAnswer(BaseModel):
+    cursor: str
+
+
 class DrawAsked(Asked):
     query: Text = Field(examples=["SELECT SID FROM Health WHERE BPressure > 160"])
 

@@ -18,7 +18,6 @@ export function OperatorNode({ data, selected }: NodeProps<FlowNode>) {
           type="target"
           position={Position.Top}
           style={{ left: `${((at + 1) * 100) / (places.length + 1)}%` }}
-          aria-label={places.length > 1 ? (at ? "right input" : "left input") : "input"}
         />
       ))}
       <div className="operator-head">
@@ -33,7 +32,7 @@ export function OperatorNode({ data, selected }: NodeProps<FlowNode>) {
           <div key={at}>{line}</div>
         ))}
       </div>
-      <Handle id="out" type="source" position={Position.Bottom} aria-label="output" />
+      <Handle id="out" type="source" position={Position.Bottom} />
     </div>
   );
 }

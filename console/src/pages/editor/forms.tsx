@@ -80,7 +80,7 @@ function Names({ id, known }: { id: string; known: Column[] }) {
 
 function Chips({ known, add }: { known: Column[]; add: (name: string) => void }) {
   return (
-    <div className="chips" aria-label="Attributes to insert">
+    <div className="chips" role="group" aria-label="Attributes to insert">
       {known.map((each) => (
         <button key={`${each.qualifier}.${each.name}`} type="button" className="chip" onClick={() => add(nameColumn(each, known))}>
           {nameColumn(each, known)}

@@ -173,7 +173,7 @@ function Views({ results, state }: { results: Results; state: Snapshot }) {
   if (!count) {
     return state.link === "connecting" ? <Loading label="Connecting" /> : <Empty title="No rows yet">They appear here as they come.</Empty>;
   }
-  const canChart = Boolean(findTime(columns, results.rows) && findNumbers(columns, results.rows).length);
+  const canChart = Boolean(findTime(columns, results.recent) && findNumbers(columns, results.recent).length);
   const usual: Tab = roles ? "map" : columns.includes("window_end") ? "chart" : "table";
   const tab = chosen ?? usual;
   const tabs: [Tab, string, boolean][] = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.errors import Diagnostic, DiagnosticError, InvariantError
 from sluicegate.runtime.gate.committing import Positions, commit_tick
-from sluicegate.runtime.gate.cursors import Position
+from sluicegate.runtime.gate.cursors import START, Position
 from sluicegate.runtime.gate.events import Committed, Cursor, Event, Part, Pending
 from sluicegate.runtime.gate.layout import Layout
 from sluicegate.runtime.gate.pending import list_pending, review_rows
@@ -234,6 +234,13 @@ class Gate:
         with self.lock:
             record = self._state.find_record(handle)
             return self._state.write_cursor(record, record.find_end())
+
+    def near_end(self, handle: str, ticks: int) -> Cursor:
+        """The cursor of a reader that wants the last so many ticks with rows of the handle, and what comes then."""
+        with self.lock:
+            record = self._state.find_record(handle)
+            at = Position(record.ticks[-ticks], 0) if 0 < ticks <= len(record.ticks) else START
+            return self._state.write_cursor(record, at)
 
     def pending(self, handle: str) -> list[Pending]:
         """Unacknowledged rows under older versions, by tick: readers wait there until each tick is reviewed."""

@@ -20,7 +20,7 @@ from sluicegate.runtime.network.evaluate_shared import SharedEvaluator, Sharer
 from sluicegate.runtime.network.places import Mark, Place, find_place, place_json, read_place
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.shapes import Shaped
-from sluicegate.runtime.network.shared import FEW, Guest, group_places, join_places, may_share
+from sluicegate.runtime.network.shared import Guest, are_few, group_places, join_places, may_share
 from sluicegate.runtime.network.subscriptions import Subscription
 from sluicegate.runtime.network.switching import (
     Switching,
@@ -295,8 +295,7 @@ class Network:
         guests, own = [], []
         for turn in turns:
             shape, queries = self._shapes[turn.shape], asked[turn.shape]
-            few = 0 < len({each.constants for each in queries}) <= FEW
-            shared = [few and may_share(unit) for unit in shape.units]
+            shared = [are_few(queries) and may_share(unit) for unit in shape.units]
             guests += [
                 Guest(turn.shape, at, unit, shape.types, queries)
                 for at, unit in enumerate(shape.units)

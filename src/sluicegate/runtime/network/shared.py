@@ -19,6 +19,7 @@ from sluicegate.rewrite.sharing.model import Network
 from sluicegate.rewrite.sharing.optimize import build_network, normalize
 from sluicegate.runtime.network.bind_shape import bind_shape
 from sluicegate.runtime.network.places import Mark, Place
+from sluicegate.runtime.network.shapes import Moving
 from sluicegate.runtime.network.subscriptions import Subscription, find_values
 from sluicegate.runtime.network.units import Reading, Unit
 
@@ -62,6 +63,13 @@ def may_share(unit: Unit) -> bool:
         and not any(isinstance(node, Shield) for node in nodes)
         and any(isinstance(node, Aggregate | Join) for node in nodes)
     )
+
+
+def are_few(queries: Sequence[Subscription]) -> bool:
+    """Whether queries of a shape take part one by one. What follows a stream would make another plan in each tick."""
+    different = {each.constants for each in queries}
+    moving = any(isinstance(each, Moving) for constants in different for each in constants)
+    return 0 < len(different) <= FEW and not moving
 
 
 class Networks:

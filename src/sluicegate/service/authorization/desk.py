@@ -97,7 +97,7 @@ class Desk:
         """Take a policy back, said as it was made."""
 
         def decide(state: State) -> Sequence[Content]:
-            if policy not in state.policies:
+            if policy not in state.policies_of(policy.query):
                 raise refuse("shared-policy", "there is no such policy")
             return [Refuse(policy.query, policy.user, policy.role, policy.credential)]
 

@@ -23,7 +23,8 @@ def find_missing(state: State, catalog: Catalog) -> tuple[Content, ...]:
     )
     policies = (
         Refuse(each.query, each.user, each.role, each.credential)
-        for each in state.policies
+        for found in state.policies.values()
+        for each in found
         if is_gone(each.user) or (each.role is not None and each.role not in catalog.roles)
     )
     return (*queries, *wishes, *given, *policies)

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from sluicegate.errors import InvariantError
 from sluicegate.runtime.network.seats import Seat
 
 Key: TypeAlias = tuple[str, str]
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,68 +164,82 @@ class State:
     number: int = 0
     latest: int = 0
     queries: Mapping[str, SharedQuery] = field(default_factory=lambda: MappingProxyType({}))
-    policies: frozenset[Policy] = frozenset()
+    policies: Mapping[str, frozenset[Policy]] = field(default_factory=lambda: MappingProxyType({}))
+    """By query."""
     credentials: Mapping[Key, Credential] = field(default_factory=lambda: MappingProxyType({}))
     subscriptions: Mapping[Key, Subscription] = field(default_factory=lambda: MappingProxyType({}))
 
     def policies_of(self, query: str) -> tuple[Policy, ...]:
-        return tuple(sorted((each for each in self.policies if each.query == query), key=lambda p: p.parts))
+        return tuple(sorted(self.policies.get(query, ()), key=lambda each: each.parts))
 
 
 def fold_words(state: State, words: Iterable[Word]) -> State:
     """The state behind the words; those that it knows already count once."""
-    for word in words:
-        if word.number > state.number:
-            state = _apply(replace(state, number=word.number, latest=max(state.latest, word.time)), word)
-    return state
-
-
-def _apply(state: State, word: Word) -> State:
-    match word.content:
-        case Create(name, owner, text):
-            made = SharedQuery(name, owner, text, word.number)
-            return replace(_drop(state, name), queries=_put(state.queries, name, made))
-        case Drop(name):
-            return _drop(state, name)
-        case Admit(query, user, role, credential):
-            return replace(state, policies=state.policies | {Policy(query, user, role, credential)})
-        case Refuse(query, user, role, credential):
-            return replace(state, policies=state.policies - {Policy(query, user, role, credential)})
-        case Issue(name, user, expires):
-            given = _put(state.credentials, (name, user), Credential(name, user, expires))
-            return replace(state, credentials=given)
-        case Revoke(name, user):
-            return _revoke(state, (name, user))
-        case Subscribe(query, user, roles, expires):
-            wished = _put(state.subscriptions, (query, user), Subscription(query, user, roles, expires))
-            return replace(state, subscriptions=wished)
-        case Cancel(query, user):
-            kept = {key: each for key, each in state.subscriptions.items() if key != (query, user)}
-            return replace(state, subscriptions=MappingProxyType(kept))
-        case Turned(ts=ts):
-            return replace(state, latest=max(state.latest, ts))
-        case _:
-            raise TypeError(f"unknown word {type(word.content).__name__}")
-
-
-def _put(known: Mapping[_K, _V], key: _K, value: _V) -> Mapping[_K, _V]:
-    return MappingProxyType({**known, key: value})
-
-
-def _revoke(state: State, key: Key) -> State:
-    found = state.credentials.get(key)
-    if found is None:
+    new = [each for each in words if each.number > state.number]
+    if not new:
         return state
-    return replace(state, credentials=_put(state.credentials, key, replace(found, revoked=True)))
+    fold = _Fold(state)
+    for word in new:
+        fold.take(word)
+    return fold.finish()
 
 
-def _drop(state: State, name: str) -> State:
-    """Without the query, and without all that was said of it."""
-    return replace(
-        state,
-        queries=MappingProxyType({key: each for key, each in state.queries.items() if key != name}),
-        policies=frozenset(each for each in state.policies if each.query != name),
-        subscriptions=MappingProxyType(
-            {key: each for key, each in state.subscriptions.items() if each.query != name}
-        ),
-    )
+class _Fold:
+    """What is copied once for many words."""
+
+    def __init__(self, state: State) -> None:
+        self._number, self._latest = state.number, state.latest
+        self._queries, self._policies = dict(state.queries), dict(state.policies)
+        self._credentials, self._subscriptions = dict(state.credentials), dict(state.subscriptions)
+
+    def finish(self) -> State:
+        parts = (self._queries, self._policies, self._credentials, self._subscriptions)
+        queries, policies, credentials, subscriptions = parts
+        return State(
+            self._number,
+            self._latest,
+            MappingProxyType(queries),
+            MappingProxyType(policies),
+            MappingProxyType(credentials),
+            MappingProxyType(subscriptions),
+        )
+
+    def take(self, word: Word) -> None:
+        self._number, self._latest = word.number, max(self._latest, word.time)
+        match word.content:
+            case Create(name, owner, text):
+                self._drop(name)
+                self._queries[name] = SharedQuery(name, owner, text, word.number)
+            case Drop(name):
+                self._drop(name)
+            case Admit(query, user, role, credential):
+                self._policies[query] = self._find(query) | {Policy(query, user, role, credential)}
+            case Refuse(query, user, role, credential):
+                self._policies[query] = self._find(query) - {Policy(query, user, role, credential)}
+            case Issue(name, user, expires):
+                self._credentials[name, user] = Credential(name, user, expires)
+            case Revoke(name, user):
+                self._revoke((name, user))
+            case Subscribe(query, user, roles, expires):
+                self._subscriptions[query, user] = Subscription(query, user, roles, expires)
+            case Cancel(query, user):
+                self._subscriptions.pop((query, user), None)
+            case Turned(ts=ts):
+                self._latest = max(self._latest, ts)
+            case _:
+                raise TypeError(f"unknown word {type(word.content).__name__}")
+
+    def _find(self, query: str) -> frozenset[Policy]:
+        return self._policies.get(query, frozenset())
+
+    def _revoke(self, key: Key) -> None:
+        found = self._credentials.get(key)
+        if found is not None:
+            self._credentials[key] = replace(found, revoked=True)
+
+    def _drop(self, name: str) -> None:
+        """With all that was said of it."""
+        self._queries.pop(name, None)
+        self._policies.pop(name, None)
+        for key in [each for each in self._subscriptions if each[0] == name]:
+            del self._subscriptions[key]

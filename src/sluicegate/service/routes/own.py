@@ -1,4 +1,4 @@
-"""What is the caller's own: grants in words, saved queries."""
+"""What is the caller's own: grants in words, saved queries, where the latest results begin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from sluicegate.service.presenting import show_instant, show_literal
 from sluicegate.service.refusals import refuse
 from sluicegate.service.saved import SavedQueries
 from sluicegate.service.schemas import DoneAnswer
-from sluicegate.service.schemas_console import OwnGrantsAnswer, SaveAsked, SavedAnswer, SavedListAnswer
+from sluicegate.service.schemas_console import (
+    CursorAnswer,
+    OwnGrantsAnswer,
+    SaveAsked,
+    SavedAnswer,
+    SavedListAnswer,
+)
 from sluicegate.service.wording import tell_grants
 
 _SAVED = "/v1/saved"
@@ -25,6 +31,17 @@ def list_grants(caller: Caller, gateway: OpenGateway) -> OwnGrantsAnswer:
     user = seated.users.get(caller.user) or User(caller.user)
     profile = {name: show_literal(value) for name, value in user.profile}
     return OwnGrantsAnswer(user=caller.user, profile=profile, grants=tell_grants(seated, caller.user))
+
+
+def find_cursor(
+    handle: str,
+    caller: Caller,
+    gateway: OpenGateway,
+    ticks: Annotated[int, Query(ge=1, le=100_000, description="how many ticks with rows to go back")] = 100,
+) -> CursorAnswer:
+    """Where to begin to read for the latest results alone, of a query of one's own."""
+    gateway.find_own(caller, handle)
+    return CursorAnswer(cursor=gateway.engine.gate.near_end(handle, ticks))
 
 
 def list_saved(caller: Caller, gateway: OpenGateway) -> SavedListAnswer:
@@ -54,6 +71,7 @@ def remove_saved(
 
 ROUTES = (
     Route("GET", "/v1/grants", list_grants, Need.READ),
+    Route("GET", "/v1/queries/{handle}/cursor", find_cursor, Need.READ),
     Route("GET", _SAVED, list_saved, Need.READ),
     Route("PUT", _SAVED, save_query, Need.READ),
     Route("DELETE", _SAVED, remove_saved, Need.READ),

@@ -39,10 +39,12 @@ _PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """When (seconds since 1970), and the lines of one message, from each receiver that heard it."""
+    """When (seconds since 1970), and the lines of one message, from each receiver that heard it; what it is, and of whom."""
 
     time: float
     lines: bytes
+    what: str
+    mmsi: int
 
 
 @dataclass(slots=True)
@@ -126,11 +128,12 @@ class PortTraffic:
             case "station":
                 name, mmsi, place = STATIONS[number]
                 self._plan(now + STATION_EVERY, what, number)
-                yield Report(now, self._send(encode_station(mmsi, place, now), now, (name,)))
+                yield Report(now, self._send(encode_station(mmsi, place, now), now, (name,)), what, mmsi)
             case "light":
                 name, mmsi, place = LIGHTS[number]
                 self._plan(now + LIGHT_EVERY, what, number)
-                yield Report(now, self._send(encode_light(mmsi, name, place), now, self._hear(place)))
+                lines = self._send(encode_light(mmsi, name, place), now, self._hear(place))
+                yield Report(now, lines, what, mmsi)
             case "emergency":
                 self._begin_emergency(now)
             case "call":
@@ -142,8 +145,9 @@ class PortTraffic:
         afloat = self._afloat[number]
         afloat.fix = afloat.mover.advance(now - afloat.moved)
         afloat.moved = now
+        message = encode_position(afloat.ship, afloat.fix, now)
         return Report(
-            now, self._send(encode_position(afloat.ship, afloat.fix, now), now, self._hear(afloat.fix.place))
+            now, self._send(message, now, self._hear(afloat.fix.place)), "position", afloat.ship.mmsi
         )
 
     def _report_static(self, now: float, number: int) -> Iterator[Report]:
@@ -151,7 +155,8 @@ class PortTraffic:
         self._plan(now + STATIC_EVERY, "static", number)
         eta = datetime.fromtimestamp(self._begin, UTC) + timedelta(days=1 + afloat.ship.mmsi % 14)
         for message in encode_static(afloat.ship, afloat.destination, eta.replace(minute=0)):
-            yield Report(now, self._send(message, now, self._hear(afloat.fix.place)))
+            lines = self._send(message, now, self._hear(afloat.fix.place))
+            yield Report(now, lines, "static", afloat.ship.mmsi)
 
     def _begin_emergency(self, now: float) -> None:
         """A ship in a lane stops; the first time it is the tanker of `examples/ships`."""
@@ -182,7 +187,8 @@ class PortTraffic:
         # a change of status is told at once
         yield self._report_position(now, number)
         for sender in (afloat.ship.mmsi, STATIONS[1][1]):
-            yield Report(now, self._send(encode_safety(sender, text), now, self._hear(afloat.fix.place)))
+            lines = self._send(encode_safety(sender, text), now, self._hear(afloat.fix.place))
+            yield Report(now, lines, "safety", sender)
 
     def _hear(self, place: tuple[float, float]) -> tuple[str, ...]:
         """The receivers in reach; somebody always hears it."""
