@@ -48,7 +48,7 @@ bench: setup ## Measure (`make bench NAME=rewrite` for one)
 fuzz: setup ## Compare random cases with the reference model (`make fuzz N=100000 SEED=1`)
 	@$(BIN)/python -m sluicegate.testing.fuzz --count $(N) --seed $(SEED)
 
-demo: setup ## Serve generated traffic for three accounts (`sluicegate demo --explain` needs no Java)
+demo: setup ## Serve a port with ships for four accounts (`sluicegate demo --explain` needs no Java)
 	@$(BIN)/sluicegate demo
 
 docs: setup ## Write the generated pages of docs/ anew

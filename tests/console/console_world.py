@@ -33,7 +33,7 @@ CREATE GRANT traffic COUNT (DISTINCT SID) ON AIS WHERE distance_nm(Long, Lat, po
 CREATE GRANT logistics READ (AIS.SID, Name, Type, Long, Lat, T, Route.SID, next_leg, free_load, ETA) ON AIS, Route
   WHERE AIS.SID = Route.SID AND distance_nm(Long, Lat, port(self.Port)) <= 0 TO PortAuthority;
 CREATE GRANT own_fleet READ (*) ON AIS WHERE SID IN fleet(self.Company) TO ShipCompany;
-CREATE GRANT around_me READ (*) ON AIS WHERE distance_nm(Long, Lat, self.Long, self.Lat) <= 20 TO Captain;
+CREATE GRANT around_me READ (*) ON AIS WHERE distance_nm(Long, Lat, self.Long, self.Lat) <= 10 TO Captain;
 CREATE GRANT report APPEND ON AIS TO Transponder;
 CREATE GRANT voyages APPEND ON Route TO Transponder;
 """

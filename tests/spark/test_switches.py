@@ -82,6 +82,24 @@ def test_a_closing_call_gives_up_what_is_unread(world: World) -> None:
     assert ids(rows) == ["a3"]
 
 
+def test_a_query_that_comes_again_is_closed(world: World) -> None:
+    told = Told(world.engine)
+    told.turn("ann", True)
+    first = world.engine.register("ann", QUERY, switch="Q")
+    told.turn("ann", True)
+    world.push("P", p(1, "a1", "A", 1))
+    assert ids(world.rows(first)) == ["a1"]
+    told.turn("ann", False)
+    told.turn("ann", True)
+    world.engine.remove(first)
+    again = world.engine.register("ann", QUERY, switch="Q")
+    world.push("P", p(2, "a2", "A", 1))
+    assert world.rows(again) == []
+    told.turn("ann", True)
+    world.push("P", p(3, "a3", "A", 1))
+    assert ids(world.rows(again)) == ["a3"]
+
+
 def test_windows_are_whole_and_counts_begin_with_each_session(world: World) -> None:
     told = Told(world.engine)
     sums, counted = (world.engine.register("ann", each, switch="Q") for each in (SUMS, COUNTED))

@@ -201,13 +201,13 @@ def test_many_said_things_are_kept_once(world: World) -> None:
     assert again.switching.open_users("Q") == {"ann"}
 
 
-def test_a_query_that_is_dropped_leaves_nothing_open(world: World) -> None:
-    query = world.running()
-    world.push("A", [10], (0, tell("Q", "ann", True, 1)))
-    world.switching.listen([query])
-    world.switching.forget("Q")
-    assert world.switching.sessions(query) == ()
-    assert world.reopen().switching.open_users("Q") == frozenset()
+def test_the_last_word_on_a_query_and_user(world: World) -> None:
+    world.push("A", [10], (0, tell("Q", "ann", True, 5)), (1, tell("Q", "ann", False, 8)))
+    assert world.switching.last_word("Q", "ann", ["A"]) == 8
+    # also what nobody has heard yet
+    world.logs["A"].tell([tell("Q", "ann", True, 9)])
+    assert world.switching.last_word("Q", "ann", ["A"]) == 9
+    assert world.reopen().switching.last_word("Q", "bob", ["A"]) < 0
 
 
 def test_bounds_that_everything_read_lies_within_cost_nothing(world: World) -> None:

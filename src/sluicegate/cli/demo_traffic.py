@@ -19,7 +19,7 @@ WARM = 60.0
 _BEAT = 0.25
 _EVERY = 2.0
 """Seconds between two rounds of reports: a batch each, of which few are cheaper than many."""
-_REPEAT = 12.0
+_REPEAT = 5.0
 """Seconds after which a ship that lies still is told again, for those who began to look meanwhile."""
 
 

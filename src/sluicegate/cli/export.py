@@ -23,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--xml", action="store_true", help="roles and grants as an authorization catalog in XML"
     )
-    parser.add_argument("--replace", action="store_true", help="replace the `*.sql` files and catalogs in the folder")
+    parser.add_argument(
+        "--replace", action="store_true", help="replace the `*.sql` files and catalogs in the folder"
+    )
 
 
 def run(args: argparse.Namespace, console: Console) -> int:

@@ -155,6 +155,8 @@ class Engine:
             start, since, place = self._begin(allowed, allowed.start)
             place = begin_tables(self.feeds.logs, place)
             with self.gate.lock:
+                if switch is not None:
+                    self._close_first(switch, seat.user, allowed)
                 number = self.gate.open(name, 1, allowed.layout)
                 running = Running(name, number, seat, query, 1, allowed, start, since, place, switch=switch)
                 self._records.save(running, self.feeds.logs)
@@ -193,7 +195,8 @@ class Engine:
 
     def tell(self, punctuation: QueryPunctuation, only: str | None = None) -> tuple[str, ...]:
         """Open or close a query's switches for users: a punctuation at the end of each stream that they read it from, and
-        of no other (R16), or in `only` one of them; those streams. What closes, closes here: from the return on nothing more is handed over (R18).
+        of no other (R16), or in `only` one of them; those streams. What closes, closes here: from the return on nothing more
+        is handed over (R18).
         """
         with self._changes, self.gate.lock:
             users, query = punctuation.users, punctuation.query
@@ -204,12 +207,20 @@ class Engine:
             timed = sorted(name for name, log in logs.items() if log.stream.event_time is not None)
             timed = [name for name in timed if only in (None, name)]
             for name in timed:
-                logs[name].tell([punctuation])
+                self.feeds.tell(name, punctuation)
             if not punctuation.positive:
                 for each in own:
                     self._silence(each)
         self.wake()
         return tuple(timed)
+
+    def _close_first(self, switch: str, user: str, allowed: Allowed) -> None:
+        """A switch starts closed, also where an earlier query of that name and user was open when it was dropped."""
+        logs = self.feeds.logs
+        timed = [name for name in allowed.streams if logs[name].stream.event_time is not None]
+        last = self.switching.last_word(switch, user, timed)
+        for name in timed:
+            self.feeds.tell(name, QueryPunctuation(switch, frozenset({user}), False, last))
 
     def _judge_said(self, stream: str, said: QueryPunctuation, sender: str | None) -> str | None:
         """What the stream's own feed says counts, of a query that runs; a gateway has its own judge."""

@@ -146,6 +146,11 @@ class Feeds:
         self._on_batch()
         return refused
 
+    def tell(self, stream: str, punctuation: QueryPunctuation) -> None:
+        """Put a query-level punctuation at the end of a stream's log: behind all that came, also what still waits there."""
+        shield = self._ingests[stream].shield
+        self.logs[stream].tell([punctuation], None if shield is None else shield.greatest)
+
     def denied(self, stream: str) -> Mapping[str, int]:
         """How many elements of a punctuated stream its shield has denied, by reason; for the stream's owner alone."""
         ingest = self._ingests.get(stream)

@@ -5,7 +5,7 @@ import { type Operator, type Sketch } from "./model";
 
 export const WIDTH = 220;
 const LINE = 17;
-const PER_LINE = 28;
+const PER_LINE = 25;
 
 /** What an operator says of itself, in lines. */
 export function describe(node: Omit<Operator, "x" | "y">): string[] {

@@ -5,19 +5,21 @@ import { AuditView } from "./AuditView";
 import { CountersView } from "./CountersView";
 import { FeedsView } from "./FeedsView";
 import { NetworkView } from "./NetworkView";
+import { SharedNetwork } from "./SharedNetwork";
 import "./operations.css";
 
-type Tab = "network" | "feeds" | "counters" | "audit";
+type Tab = "queries" | "network" | "feeds" | "counters" | "audit";
 
 export default function OperationsPage({ me, streams }: PageProps) {
   const owned = me.is_admin ? streams : streams.filter((each) => each.is_owner);
   const tabs: [Tab, string, boolean][] = [
-    ["network", "Running queries", true],
+    ["queries", "Running queries", true],
+    ["network", "Shared network", me.is_admin],
     ["feeds", "Feeds", owned.length > 0],
     ["counters", "Counters", me.is_admin],
     ["audit", "Audit trail", true],
   ];
-  const [tab, setTab] = useState<Tab>("network");
+  const [tab, setTab] = useState<Tab>("queries");
   return (
     <>
       <div className="page-head">
@@ -35,7 +37,8 @@ export default function OperationsPage({ me, streams }: PageProps) {
               ))}
           </div>
         </header>
-        {tab === "network" && <NetworkView me={me} />}
+        {tab === "queries" && <NetworkView me={me} />}
+        {tab === "network" && <SharedNetwork />}
         {tab === "feeds" && <FeedsView streams={owned} />}
         {tab === "counters" && <CountersView />}
         {tab === "audit" && <AuditView me={me} />}

@@ -30,7 +30,7 @@ const NAMED = /^(?:CREATE|SET)\s+(?:OR\s+REPLACE\s+)?(?:PUBLIC\s+)?(STREAM|ROLE|
 
 export function listStatements(text: string): Statement[] {
   return splitStatements(text).map((each, at) => {
-    const found = NAMED.exec(each);
+    const found = NAMED.exec(each.replace(/^(?:--[^\n]*\n\s*)+/, ""));
     return { at, kind: (found?.[1] ?? "other").toUpperCase(), name: found?.[2] ?? "", text: each };
   });
 }

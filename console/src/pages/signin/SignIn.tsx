@@ -59,6 +59,9 @@ export function SignIn({ ended }: { ended: string | null }) {
         <button className="primary" disabled={busy || !user || !password}>
           {busy ? "Signing in…" : "Sign in"}
         </button>
+        <a className="small muted" href="./assets/licences.txt" target="_blank" rel="noreferrer">
+          Licences
+        </a>
       </form>
     </main>
   );

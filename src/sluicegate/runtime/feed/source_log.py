@@ -190,13 +190,15 @@ class SourceLog:
             self._batches = [*self._batches, batch]
             self._state = self._after(batch)
 
-    def tell(self, punctuations: Iterable[QueryPunctuation]) -> None:
-        """Put query-level punctuations at the end: before all rows that are not in a complete batch yet (R16)."""
+    def tell(self, punctuations: Iterable[QueryPunctuation], seen: int | None = None) -> None:
+        """Put query-level punctuations at the end: before all rows that are not in a complete batch yet (R16).
+
+        `seen` is the greatest event time of rows that came and are to follow: these are no later than the punctuation.
+        """
         with self._lock:
             state, at = self._state, self._state.end << BATCH_SHIFT
-            self._said.append(
-                [place_said(each, at, state.greatest, state.watermark) for each in punctuations]
-            )
+            greatest = find_later(state.greatest, seen)
+            self._said.append([place_said(each, at, greatest, state.watermark) for each in punctuations])
 
     def hear(self, told: int, batch: int) -> tuple[list[Said], int, int]:
         """The punctuations behind the first `told` between batches and those of the batches from `batch` on, in order of

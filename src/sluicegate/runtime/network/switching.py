@@ -127,13 +127,16 @@ class Switching:
             boards = [each.board for each in self._heard.values() if query in each.board.holders]
             return frozenset.intersection(*(each.users(query) for each in boards)) if boards else frozenset()
 
-    def forget(self, query: str) -> None:
-        """Nobody runs the query any more: what was said of it counts no longer."""
+    def last_word(self, query: str, user: str, streams: Iterable[str]) -> int:
+        """The time of the last word on a query and user, up to now; of what was never spoken of, before all times."""
         with self._lock:
-            for each in self._heard.values():
-                each.board = each.board.forget(query)
-                each.periods = {who: own for who, own in each.periods.items() if who[0] != query}
-            write_json(self._path, self._json())
+            changed = [self._hear(name) for name in streams]
+            if any(changed):
+                write_json(self._path, self._json())
+            holders = [each.board.holders.get(query, Holder()) for each in self._heard.values()]
+            return max(
+                (word for each in holders if (word := each.last_word(user)) is not None), default=NEVER
+            )
 
     def _find_timed(self, query: Running) -> list[str]:
         return [name for name in query.allowed.streams if self._logs[name].stream.event_time is not None]

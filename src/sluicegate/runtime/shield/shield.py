@@ -91,6 +91,14 @@ class Shield:
         return self._state.ended
 
     @property
+    def greatest(self) -> int | None:
+        """The greatest event time that came, whether it waits or not."""
+        return max(
+            (each.greatest for each in self._state.partitions.values() if each.greatest is not None),
+            default=None,
+        )
+
+    @property
     def earliest_held(self) -> int | None:
         """The least event time of a tuple that waits for its partition's watermark."""
         return _earliest_held(self._state, self._log.stream.event_time)

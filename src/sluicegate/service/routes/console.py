@@ -74,7 +74,9 @@ def show_asset(name: str, accept_encoding: Annotated[str | None, Header()] = Non
     # compared with what there is, never joined to a path: a name cannot lead elsewhere
     if kind is None or not folder.is_dir() or name not in {each.name for each in folder.iterdir()}:
         raise refuse("place-unknown", "there is nothing here")
-    headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+    # the one name without a hash is that of the licences
+    kept = "no-cache" if path.suffix == ".txt" else "public, max-age=31536000, immutable"
+    headers = {"cache-control": kept, "vary": "accept-encoding"}
     if "gzip" not in (accept_encoding or ""):
         return Response(path.read_bytes(), media_type=kind, headers=headers)
     body = _compress(path, path.stat().st_mtime_ns)
