@@ -1,4 +1,4 @@
-"""Make the README's pictures anew: `sluicegate demo`, three browsers that are signed in, the same query in each.
+"""Make the README's pictures anew: `sluicegate demo`, three accounts, the same query of each.
 
     .venv/bin/python scripts/screenshots.py [FOLDER]
 
@@ -19,10 +19,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 PICTURES = {"harbour": "port-authority", "acme": "shipping-company", "vega": "captain"}
-SIZE = {"width": 1180, "height": 860}
+SIZE = {"width": 1180, "height": 912}
 MOST_BYTES = 300_000
-TRAILS_SECONDS = 15
-"""How long the ships move before the first picture is taken, so that one sees where they come from."""
+TRAILS_SECONDS = 10
+"""How long the ships move before the picture is taken: one sees where they come from, and none that the captain left behind."""
 SOFTWARE_GL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 
 
@@ -65,9 +65,10 @@ def open_ships(browser: Browser, url: str, user: str, password: str) -> Page:
 
 
 def take_picture(page: Page, path: Path) -> None:
+    page.wait_for_timeout(TRAILS_SECONDS * 1_000)
     page.get_by_role("button", name="Show everything").click()
-    page.wait_for_timeout(3_000)
-    page.screenshot(path=path, full_page=True)
+    page.wait_for_timeout(1_000)
+    page.screenshot(path=path)
     if path.stat().st_size > MOST_BYTES:
         raise SystemExit(f"{path} has {path.stat().st_size:,} bytes: more than a page should have to load")
     count = page.locator(".map-ships").get_attribute("data-count")
@@ -80,11 +81,10 @@ def main() -> None:
     chromium = subprocess.check_output([ROOT / "scripts" / "browser.sh", "find"], text=True).strip()  # noqa: S603
     with run_demo() as (url, passwords), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", *SOFTWARE_GL])
-        pages = {user: open_ships(browser, url, user, passwords[user]) for user in PICTURES}
-        pages["vega"].wait_for_timeout(TRAILS_SECONDS * 1_000)
-        # the captain's first: the circle moves on, and what it leaves behind stays on the map for a while
-        for user, page in reversed(pages.items()):
-            take_picture(page, folder / f"{PICTURES[user]}.png")
+        for user, name in PICTURES.items():
+            page = open_ships(browser, url, user, passwords[user])
+            take_picture(page, folder / f"{name}.png")
+            page.close()
         browser.close()
 
 

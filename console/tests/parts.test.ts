@@ -36,6 +36,15 @@ test("statements end outside of quotes and comments", () => {
   expect(writeEdit(grant!)).toMatch(/^CREATE OR REPLACE GRANT/);
 });
 
+test("ten thousand statements are listed in a moment", () => {
+  const text = Array.from({ length: 10_000 }, (_, at) => `CREATE GRANT g${at} READ (SID, Long, Lat) ON AIS WHERE SID = ${at} AND Name <> 'it''s; ${at}' TO r${at % 50};`).join("\n");
+  const began = performance.now();
+  const found = listStatements(text);
+  expect(found).toHaveLength(10_000);
+  expect(found[9999]).toMatchObject({ kind: "GRANT", name: "g9999" });
+  expect(performance.now() - began).toBeLessThan(2000);
+});
+
 test("the projection is undone by its inverse, and a fitted box is in sight", () => {
   expect(toLat(mercatorY(1.25))).toBeCloseTo(1.25, 9);
   const view = { ...fit({ west: 103, east: 105, south: 0.5, north: 2 }, 800, 600), width: 800, height: 600 };

@@ -10,27 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.errors import DiagnosticError
+from drawn_corpus import read_corpus
 from sluicegate.language.draw_graph import draw_query
-from sluicegate.language.resolve import read_query
-from sluicegate.testing.corpus import load_corpus
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = [
-    ROOT / "tests" / "corpus",
-    *sorted(path for path in (ROOT / "examples").iterdir() if path.is_dir()),
-]
 
 
 def _draw_corpus() -> list[dict[str, object]]:
-    drawings = {}
-    for case in (case for folder in FOLDERS for file in load_corpus(folder) for case in file.cases):
-        try:
-            drawn = draw_query(read_query(case.query, case.load_catalog()))
-        except DiagnosticError:
-            continue
-        drawings[json.dumps(drawn)] = drawn
-    return list(drawings.values())
+    drawn = (draw_query(query) for _, query, _ in read_corpus())
+    return list({json.dumps(each): each for each in drawn}.values())
 
 
 def test_units_and_layouts_hold(tmp_path: Path) -> None:

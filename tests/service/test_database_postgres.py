@@ -10,7 +10,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from sluicegate.errors import DiagnosticError
+from sluicegate.language.database_options import read_database
 from sluicegate.language.load import read_catalog
+from sluicegate.runtime.table.databases import PostgresDatabase
 from sluicegate.runtime.table.load import load_table
 from sluicegate.runtime.table.table_feed import TableFeed
 
@@ -96,6 +98,23 @@ def test_a_server_that_does_not_answer_leaves_nothing_in_force(server: Server) -
     wait_for(lambda: names(feed) == {1: "a"})
     assert feed.failure is None
     feed.stop()
+
+
+def test_no_password_is_used_but_the_one_that_is_named(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "passwords"
+    file.write_text("*:*:*:*:geheim\n")
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    monkeypatch.setenv("SLUICEGATE_SECRET_ROUTES", "named")
+    for more, wanted in (("", ""), (", secret = 'routes'", "named")):
+        for variable in ("", "geheim"):
+            monkeypatch.setenv("PGPASSWORD", variable)
+            server.declare(more)
+            with PostgresDatabase(read_database(server.stream))._connect() as connection:
+                assert connection.info.password == wanted
+    assert capfd.readouterr().err == ""
 
 
 def test_what_cannot_be_read_is_told_without_the_drivers_words(

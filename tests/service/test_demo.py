@@ -48,7 +48,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
         "--port",
         "0",
         "--seconds",
-        "240",
+        "400",
         "--no-browser",
     ]
     errors = (tmp_path / "errors").open("w+")

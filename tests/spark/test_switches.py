@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sluicegate.errors import DiagnosticError
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.engine import Engine
+from sluicegate.runtime.feed.append import append_table
 from sluicegate.runtime.gate.events import Gap
+from sluicegate.testing.tick_run import make_rows
 from spark.engine_world import World, h, open_world, p
 from spark.shield_live_world import open_live, row
 
@@ -177,3 +181,63 @@ CREATE STREAM S (ts TIMESTAMP, id INT, x INT) TIMESTAMP BY ts OWNER clinic PUNCT
         world.feed("S", row(4, 3, id=1, x=4), world.say("S", 5, "Doctor", "Nurse"), row(5, 5, id=1, x=5))
         found = {user: [each["x"] for each in world.rows(handle)] for user, handle in asked.items()}
         assert found == {"dora": [2, 5], "nina": []}
+
+
+def put(world: World, stream: str, rows: list[dict[str, Any]], *said: tuple[int, QueryPunctuation]) -> None:
+    """A batch with punctuations between its rows."""
+    log = world.engine.feeds.logs[stream]
+    append_table(log, make_rows(log.stream, rows), said=said)
+
+
+def closing(user: str, ts: int) -> QueryPunctuation:
+    return QueryPunctuation("Q", frozenset({user}), False, ts)
+
+
+def test_what_is_said_while_a_query_is_paused_counts(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where the log has forgotten the batch in which it stood."""
+    with open_world(spark, tmp_path, keep=1_000_000) as world:
+        ann = world.engine.register("ann", QUERY, switch="Q")
+        world.engine.register("bob", QUERY)
+        Told(world.engine).turn("ann", True)
+        world.engine.pause(ann)
+        put(world, "P", [p(2, "x", "B", 1)], (1, closing("ann", 2)))
+        for second in range(100, 104):
+            put(world, "P", [p(second, "y", "B", 1)])
+            world.settle()
+        world.engine.resume(ann)
+        put(world, "P", [p(200, "secret", "A", 1)])
+        assert world.rows(ann) == []
+
+
+def test_one_busy_reader_keeps_nobody_else_open(world: World) -> None:
+    told, go = Told(world.engine), threading.Event()
+    world.engine.gate._patience = 0.3
+    ann, bob = (world.engine.register(user, QUERY, switch="Q") for user in ("ann", "bob"))
+    told.turn("ann", True)
+    told.turn("bob", True)
+    world.push("P", p(1, "a", "A", 1), p(1, "b", "B", 1))
+    world.settle()
+    begun = threading.Event()
+
+    def hold(_: object) -> None:
+        begun.set()
+        go.wait(20)
+
+    reader = threading.Thread(target=lambda: world.engine.gate.deliver(ann, None, hold))
+    reader.start()
+    assert begun.wait(10)
+    with pytest.raises(DiagnosticError, match="hand-over"):
+        told.turn(None, False)
+    go.set()
+    reader.join()
+    assert [row for each in world.events(bob) for row in getattr(each, "rows", ())] == []
+
+
+def test_a_tuple_behind_the_closing_changes_no_window_of_before(world: World) -> None:
+    sums = world.engine.register(
+        "ann", "SELECT COUNT(*) AS n, MAX(x) AS top FROM P [RANGE 10 SECONDS]", switch="Q"
+    )
+    Told(world.engine).turn("ann", True)
+    put(world, "P", [p(41, "a", "A", 1)])
+    put(world, "P", [p(55, "a", "A", 2), p(100, "a", "A", 1), p(56, "a", "A", 666)], (2, closing("ann", 2)))
+    assert sorted((each["n"], each["top"]) for each in world.rows(sums)) == [(1, 1.0), (1, 2.0)]

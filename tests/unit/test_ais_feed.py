@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import DiagnosticError
+from sluicegate.language.check_ais import read_ais_options
 from sluicegate.policy.model import Stream
 from unit.ais_world import position, read_all, sentences, tag
 from unit.test_ais_streams import declare, write_stream
@@ -23,8 +24,11 @@ pytest.importorskip("pyarrow")
 
 from sluicegate.runtime.ais import feed as feeding
 from sluicegate.runtime.ais import progress
+from sluicegate.runtime.ais import receivers as receiving
+from sluicegate.runtime.ais.decoder import Decoded, Decoder
 from sluicegate.runtime.ais.feed import AisFeed
-from sluicegate.runtime.ais.receivers import Receivers, Subscription
+from sluicegate.runtime.ais.receivers import Piece, Receivers, Subscription
+from sluicegate.runtime.ais.state import State
 from sluicegate.runtime.feed.dead_letters import read_dead_letters
 from sluicegate.runtime.feed.log_files import read_rows
 
@@ -243,6 +247,76 @@ def test_several_callers_are_heard_each_by_itself(tmp_path: Path) -> None:
         rows = wait_for(feed, 2)
     assert {(row["SID"], row["Name"]) for row in rows} == {(563012345, "VEGA"), (9, "LYRA")}
     assert list(read_dead_letters(feed.log)) == []
+
+
+def test_a_new_caller_takes_the_place_of_the_one_that_was_silent_longest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(receiving, "MOST_CALLERS", 2)
+    port = free_port()
+    joined = Receivers().join("listen", ("127.0.0.1", port))
+    heard = b""
+
+    def wait_to_hear(text: bytes) -> None:
+        nonlocal heard
+        until = time.monotonic() + 10
+        while not heard.endswith(text) and time.monotonic() < until:
+            heard += b"".join(piece.data for piece in joined.take())
+            time.sleep(0.01)
+        assert heard.endswith(text)
+
+    with (
+        socket.create_connection(("127.0.0.1", port)) as first,
+        socket.create_connection(("127.0.0.1", port)) as silent,
+    ):
+        first.sendall(b"one\n")
+        wait_to_hear(b"one\n")
+        with socket.create_connection(("127.0.0.1", port)) as new:
+            new.sendall(b"two\n")
+            wait_to_hear(b"two\n")
+            silent.settimeout(10)
+            assert silent.recv(1) == b""
+            first.sendall(b"three\n")
+            wait_to_hear(b"three\n")
+    joined.close()
+
+
+def test_connections_that_died_without_a_word_are_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    keep_alive = receiving._keep_alive
+
+    def look(connected: socket.socket) -> None:
+        keep_alive(connected)
+        kept.append(connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+
+    monkeypatch.setattr(receiving, "_keep_alive", look)
+    receivers, port = Receivers(), free_port()
+    listening = receivers.join("listen", ("127.0.0.1", port))
+    calling = receivers.join("tcp", ("127.0.0.1", port))
+    until = time.monotonic() + 10
+    while len(kept) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    calling.close()
+    listening.close()
+    assert [each != 0 for each in kept] == [True, True]
+
+
+def test_half_a_message_of_another_kind_is_no_dead_letter_of_a_stream() -> None:
+    half = "\n".join([sentences(5, shipname="VEGA")[0], sentences(14, sequence=2, text="MAYDAY " * 9)[0]])
+    orphan = sentences(5, sequence=3, shipname="LYRA")[1]
+    data = f"{half}\n{orphan}\n".encode()
+    for kind, attributes, wanted in (
+        ("safety", "T TIMESTAMP, Text STRING", [2, 3]),
+        ("static", "T TIMESTAMP, Name STRING", [1, 3]),
+    ):
+        stream = declare(attributes, f"udp = '127.0.0.1:1', messages = '{kind}'")
+        decoder, found = Decoder(stream, read_ais_options(stream), State()), Decoded()
+        decoder.take(Piece(data, "peer", BEGIN * 1_000_000, last=True), found)
+        assert [(each.line, each.code) for each in found.dead] == [
+            (line, "ais-incomplete") for line in wanted
+        ]
 
 
 def test_datagrams_of_one_port_feed_several_streams(tmp_path: Path) -> None:

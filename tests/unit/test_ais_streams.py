@@ -225,6 +225,22 @@ def test_messages_that_were_seen_are_bounded_in_number_and_age() -> None:
     assert seen.all == [(b"late", 20_000_000)]
 
 
+def test_a_time_far_off_is_no_reason_to_forget_the_present() -> None:
+    seen = Duplicates(10_000_000)
+    assert not seen.is_again(b"here", NOW)
+    assert not seen.is_again(b"old", 0)
+    assert seen.is_again(b"here", NOW + 1)
+    assert not seen.is_again(b"ahead", 2 * NOW)
+    for number in range(MOST):
+        assert not seen.is_again(str(number).encode(), NOW)
+    # what came ahead is forgotten itself by now, and measures nothing
+    assert seen.is_again(str(MOST - 1).encode(), NOW + 1)
+    assert len(seen.all) == MOST
+    again = Duplicates(10_000_000, seen.all)
+    assert not again.is_again(b"old", 0)
+    assert again.is_again(b"5", NOW)
+
+
 def test_the_time_is_the_logs_or_the_clocks() -> None:
     told = tag("c:1700000900") + position(lat=2.0)
     assert [row["T"] for row in make(all_of("positions"), [told])] == [NOW]

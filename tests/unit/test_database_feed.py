@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -27,11 +29,12 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")
 
 from sluicegate.runtime.table import keyed_rows, table_log  # noqa: E402 — only where pyarrow is
-from sluicegate.runtime.table.databases import find_secret, open_database  # noqa: E402
+from sluicegate.runtime.table.databases import SqliteDatabase, find_secret, open_database  # noqa: E402
 from sluicegate.runtime.table.fit_values import fit_rows, fit_values  # noqa: E402
 from sluicegate.runtime.table.keyed_rows import KeyedRows  # noqa: E402
 from sluicegate.runtime.table.load import load_table  # noqa: E402
 from sluicegate.runtime.table.poll import Poll  # noqa: E402
+from sluicegate.runtime.table.table_feed import TableFeed  # noqa: E402
 from sluicegate.runtime.table.table_log import TableLog  # noqa: E402
 
 TEXT = """CREATE STREAM R (k INT, name STRING, ok BOOLEAN, at TIMESTAMP, x DOUBLE) KEY (k)
@@ -58,7 +61,12 @@ class Table:
         with closing(sqlite3.connect(self.path)) as database, database:
             database.execute(text, values)
 
-    def put(self, key: object, name: object = "a", ok: object = 1, at: object = None, v: int = 0) -> None:
+    def change(self, text: str) -> None:
+        self.run(f'UPDATE "odd ""%"" name" SET {text}')
+
+    def put(
+        self, key: object, name: object = "a", ok: object = 1, at: object = None, v: int | None = 0
+    ) -> None:
         self.run('INSERT INTO "odd ""%"" name" VALUES (?, ?, ?, ?, 0.5, ?)', key, name, ok, at, v)
 
     def read(self) -> bool:
@@ -183,6 +191,105 @@ def test_by_version_only_what_changed_is_read(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(Poll, "_is_due", lambda _: True)
     assert table.read()
     assert table.names[2] == "late"
+
+
+@pytest.fixture
+def versioned(tmp_path: Path) -> Table:
+    """Three rows, of which none is compared again unless there is a reason."""
+    table = Table(tmp_path, ", version = 'v', compare = '1 hour'")
+    for key, version in ((1, 10), (2, 10), (3, 11)):
+        table.put(key, "a", v=version)
+    table.read()
+    return table
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ("name = 'restored', v = v - 10", {1: "restored", 2: "restored", 3: "restored"}),
+        ("k = 2, v = 12 WHERE k = 1", {3: "a"}),
+        ("k = 4, v = 12 WHERE k = 1", {2: "a", 3: "a", 4: "a"}),
+        ("name = 'b', v = NULL WHERE k = 1", {1: "b", 2: "a", 3: "a"}),
+    ],
+)
+def test_what_no_version_tells_is_told_by_counting(
+    versioned: Table, change: str, wanted: dict[int, str]
+) -> None:
+    versioned.change(change)
+    versioned.read()
+    assert versioned.names == wanted
+    assert not versioned.read()
+
+
+@pytest.mark.parametrize("other", ["b", 5])
+def test_a_row_out_of_force_counts_for_its_key_whatever_its_version(versioned: Table, other: object) -> None:
+    versioned.put(1, other, v=10)
+    versioned.read()
+    assert versioned.names == {2: "a", 3: "a"}
+    versioned.put(1, "third", v=12)
+    versioned.read()
+    assert versioned.names == {2: "a", 3: "a"}
+    versioned.run("""DELETE FROM "odd ""%"" name" WHERE k = 1 AND name <> 'a'""")
+    versioned.read()
+    assert versioned.names == {1: "a", 2: "a", 3: "a"}
+
+
+def test_a_row_that_does_not_fit_clashes_wherever_the_table_is_read(table: Table) -> None:
+    table.put(1, "fits")
+    table.put(1, 5)
+    table.put(2)
+    table.read()
+    loaded = load_table(table.stream)
+    assert loaded.table["k"].to_pylist() == list(table.names) == [2]
+    assert [each.reason for each in loaded.dead][1:] == ["the key is not the row's alone"]
+
+
+def make_feed(table: Table, every: str) -> TableFeed:
+    text = f"ALTER STREAM R OPTIONS (path = '{table.path}', table = 'odd \"%\" name', {every});"
+    catalog = read_catalog(TEXT.format(path=table.path, more="") + text)
+    return TableFeed(catalog.streams["R"], table.folder)
+
+
+def wait_until(feed: TableFeed, rows: int) -> bool:
+    until = time.monotonic() + 10
+    while len(feed.rows.index) != rows and time.monotonic() < until:
+        time.sleep(0.01)
+    return len(feed.rows.index) == rows
+
+
+def test_a_table_that_is_seldom_read_stays_in_force(table: Table) -> None:
+    table.put(1)
+    feed = make_feed(table, "every = '1 hour', within = '100 ms'")
+    feed.start()
+    assert wait_until(feed, 1)
+    time.sleep(0.4)
+    assert (len(feed.rows.index), feed.failure) == (1, None)
+    feed.stop()
+
+
+def test_a_reading_that_is_slow_after_one_that_was_given_up_is_not_cut_short(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.put(1)
+    feed = make_feed(table, "every = '100 ms', within = '400 ms'")
+    back, cut, read = threading.Event(), threading.Event(), Poll.read
+
+    def read_slowly(poll: Poll) -> None:
+        cut.clear()
+        if not back.is_set() or cut.wait(0.25):
+            raise sqlite3.OperationalError("interrupted")
+        read(poll)
+
+    monkeypatch.setattr(Poll, "read", read_slowly)
+    monkeypatch.setattr(SqliteDatabase, "interrupt", lambda _: cut.set())
+    feed.start()
+    until = time.monotonic() + 10
+    while feed.failure is None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert feed.failure == "the table of `R` cannot be read"
+    back.set()
+    assert wait_until(feed, 1)
+    feed.stop()
 
 
 def test_random_changes_are_what_is_in_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

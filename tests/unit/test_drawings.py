@@ -7,40 +7,25 @@ from typing import Any
 
 import pytest
 
-from sluicegate.errors import DiagnosticError
+from drawn_corpus import read_corpus
 from sluicegate.language.draw_graph import draw_query
 from sluicegate.language.drawings import write_drawing
 from sluicegate.language.load import load_catalog
 from sluicegate.language.resolve import read_query
-from sluicegate.testing.corpus import Case, load_corpus
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = [
-    ROOT / "tests" / "corpus",
-    *sorted(path for path in (ROOT / "examples").iterdir() if path.is_dir()),
-]
-
-
-def _list_queries() -> list[Case]:
-    cases = [case for folder in FOLDERS for file in load_corpus(folder) for case in file.cases]
-    return list({(case.file, case.also, case.query): case for case in cases}.values())
 
 
 def test_every_query_of_the_corpus_is_drawn_and_stays_itself() -> None:
     drawn = 0
-    for case in _list_queries():
-        try:
-            catalog = case.load_catalog()
-            query = read_query(case.query, catalog)
-        except DiagnosticError:
-            continue
+    for label, query, catalog in read_corpus():
         drawing = draw_query(query)
         written = write_drawing(drawing, catalog)
-        assert written.problems == (), (case.label, written.problems)
+        assert written.problems == (), (label, written.problems)
         again = read_query(written.text or "", catalog)
         found, wanted = ((each.root, each.united, each.start, each.on_result) for each in (again, query))
-        assert found == wanted, case.label
-        assert draw_query(again) == drawing, case.label
+        assert found == wanted, label
+        assert draw_query(again) == drawing, label
         drawn += 1
     assert drawn > 150
 

@@ -75,6 +75,28 @@ def test_an_owner_grants_on_its_own_streams_alone(world: World) -> None:
     assert code(ask(world, owner, "SET FACT open('x') = 1;")) == "not-allowed"
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "KEY (k) FROM sqlite OPTIONS (path = '/x.db', table = 'staff')",
+        "TIMESTAMP BY T FROM ais OPTIONS (udp = 'localhost:1')",
+        "TIMESTAMP BY T FROM kafka OPTIONS (subscribe = 'x')",
+    ],
+)
+def test_an_owner_does_not_choose_what_is_read_from_a_source(world: World, source: str) -> None:
+    attributes = "k INT, x INT" if "KEY" in source else "T TIMESTAMP, SID BIGINT"
+    change(world, f"CREATE STREAM Fed ({attributes}) OWNER hospital {source};")
+    widen = ["ALTER STREAM Fed ADD Lat DOUBLE;"]
+    widen += ["ALTER STREAM Fed KEY (x);", "ALTER STREAM Fed KEY (k, x);"] if "KEY" in source else []
+    owner, root = world.sign_in("hospital"), world.sign_in("root")
+    assert [code(ask(world, owner, text)) for text in widen] == ["not-allowed"] * len(widen)
+    assert [code(ask(world, root, text)) for text in widen] == ["allowed"] * len(widen)
+    # less, or the same, is the owner's to say
+    assert code(ask(world, owner, f"ALTER STREAM Fed DROP {'x' if 'KEY' in source else 'SID'};")) == "allowed"
+    if "KEY" in source:
+        assert code(ask(world, owner, "ALTER STREAM Fed KEY (k);")) == "allowed"
+
+
 def test_the_grant_option_counts_for_active_roles_only(world: World) -> None:
     text = "CREATE GRANT pass_on READ (ts, Beats) ON Heart TO Nurse;"
     assert code(ask(world, world.sign_in("chen"), text)) == "allowed"

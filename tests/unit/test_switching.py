@@ -94,6 +94,22 @@ def test_half_a_line_was_never_said(world: World) -> None:
     assert [each.positive for each in world.reopen().logs["A"].hear(0, 0)[0]] == [True, False]
 
 
+def test_a_line_that_could_not_be_written_is_taken_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.logs["A"].tell([tell("Q", "ann", True, 1)])
+
+    def fail(_: int) -> None:
+        raise OSError(28, "no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", fail)
+        with pytest.raises(OSError, match="no space"):
+            world.logs["A"].tell([tell("Q", "ann", False, 2)])
+    world.logs["A"].tell([tell("Q", "ann", False, 3)])
+    assert [each.ts for each in world.reopen().logs["A"].hear(0, 0)[0]] == [1, 3]
+
+
 def test_a_damaged_line_is_not_guessed_at(world: World) -> None:
     world.logs["A"].tell([tell("Q", "ann", True, 1)])
     path = world.logs["A"].folder / "said.jsonl"

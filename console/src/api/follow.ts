@@ -95,7 +95,7 @@ export class Follower {
     this.stop.signal.addEventListener("abort", abort);
     const query = this.cursor === null ? "" : `?cursor=${encodeURIComponent(this.cursor)}`;
     try {
-      const answer = await request(`/v1/queries/${this.handle}/results${query}`, {
+      const answer = await request(`/v1/queries/${encodeURIComponent(this.handle)}/results${query}`, {
         headers: { accept: "text/event-stream" },
         signal: once.signal,
       });

@@ -12,10 +12,19 @@ function subscribe(listener: () => void): () => void {
   return () => window.removeEventListener("hashchange", listener);
 }
 
+/** A part of the address; one that is badly written names no page. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "unknown";
+  }
+}
+
 export function usePlace(): Place {
   const hash = useSyncExternalStore(subscribe, () => window.location.hash);
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
-  const [page = "", ...rest] = path.split("/").map(decodeURIComponent);
+  const [page = "", ...rest] = path.split("/").map(decode);
   return { page, rest, params: new URLSearchParams(query) };
 }
 

@@ -12,7 +12,6 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, deps: un
   useEffect(() => {
     const stop = new AbortController();
     const ask = (): void => {
-      if (document.hidden) return;
       latest.current(stop.signal).then(
         (value) => !stop.signal.aborted && setState({ value, error: null }),
         (error: unknown) =>
@@ -20,7 +19,7 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, deps: un
       );
     };
     ask();
-    const timer = everyMs ? window.setInterval(ask, everyMs) : 0;
+    const timer = everyMs ? window.setInterval(() => document.hidden || ask(), everyMs) : 0;
     return () => {
       stop.abort();
       window.clearInterval(timer);

@@ -17,7 +17,7 @@ from sluicegate.rewrite.for_role import seat_role
 NAME = "rewrite"
 SUMMARY = "rewrite a query for a role: the authorized graph in XML, or an error's code"
 EXAMPLE = """\
-  sluicegate rewrite examples/ships/query.xml --role PortAuthority examples/ships
+  sluicegate rewrite examples/ships_xml/query.xml --role "Port Authority" examples/ships_xml
   sluicegate rewrite query.xml --role "Port Authority" streams.sql authorizations.xml"""
 
 REWRITE_CODES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sluicegate.language.fold_state import State, fail
 from sluicegate.language.statements import (
+    AddAttribute,
     AlterStream,
     CreateGrant,
     CreateSP,
@@ -29,6 +30,7 @@ def check_authority(state: State, statement: Statement) -> None:
                 _refuse(state, "make a stream for another owner", owner.span)
         case AlterStream(name):
             _check_owner(state, name.text, name.span)
+            _check_reading(state, statement)
             _check_options(state, statement)
         case Drop(ObjectKind.STREAM, name):
             _check_owner(state, name.text, name.span)
@@ -92,6 +94,18 @@ def _may_change(state: State, grant: Grant | None) -> bool:
 def _check_owner(state: State, stream: str, span: Span | None) -> None:
     if stream not in state.streams or not state.owns(stream):
         _refuse(state, "change what belongs to another", span)
+
+
+def _check_reading(state: State, statement: AlterStream) -> None:
+    """Attributes name what is read from a source, which has more than its owner was given."""
+    stream = state.streams[statement.name.text]
+    if stream.format is None:
+        return
+    match statement.action:
+        case AddAttribute():
+            _refuse(state, "widen what is read from a source", statement.span)
+        case StreamOptions(key=key) if key and tuple(each.text for each in key) != stream.key:
+            _refuse(state, "change the key of what is read from a source", statement.span)
 
 
 def _check_options(state: State, statement: AlterStream) -> None:

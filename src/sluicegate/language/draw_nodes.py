@@ -22,10 +22,10 @@ from sluicegate.graph.operators import (
     field_of,
 )
 from sluicegate.language.expressions import parse_expression
-from sluicegate.language.lexing import Cursor
+from sluicegate.language.lexing import Cursor, check_text
 from sluicegate.language.literals import read_duration
 from sluicegate.language.query_syntax import SelectQuery, StreamItem, WindowSpec
-from sluicegate.language.resolve import RESERVED_OUTPUTS, name_output
+from sluicegate.language.resolve import MAX_OUTPUTS, RESERVED_OUTPUTS, name_output
 from sluicegate.language.resolve_aggregate import AggregateBuilder
 from sluicegate.language.resolve_expression import ExpressionResolver
 from sluicegate.language.resolve_from import FromResolver, Problems, Side
@@ -69,11 +69,11 @@ class NodeBuilder:
 
     def build(self, number: str, entry: Mapping[str, Any], inputs: Sequence[Node | None]) -> Node | None:
         """The operator; None where an input of it is wrong, which was told there. Raises what is wrong here."""
-        kind = entry.get("kind")
-        build = _BUILDERS.get(kind) if isinstance(kind, str) else None
+        kind = _text(entry, "kind").text
+        build = _BUILDERS.get(kind)
         if build is None:
-            raise _fail("kind", "drawing-form", f"unknown operator `{str(kind)[:60]}`")
-        least, most = _INPUTS[str(kind)]
+            raise _fail("kind", "drawing-form", f"unknown operator `{kind[:60]}`")
+        least, most = _INPUTS[kind]
         if not least <= len(inputs) <= (most or len(inputs)):
             wanted = "no input" if most == 0 else f"{least} input{'s' if least > 1 else ''}"
             raise _fail("inputs", "drawing-inputs", f"this needs {wanted}{'' if most else ' or more'}")
@@ -107,7 +107,9 @@ def _text(entry: Mapping[str, Any], key: str, place: str = "") -> SourceText:
     value = entry.get(key, "")
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
         raise _fail(place + key, "drawing-form", "this is a text")
-    return SourceText(place + key, value)
+    text = SourceText(place + key, value)
+    check_text(text)
+    return text
 
 
 def _entries(entry: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -154,7 +156,10 @@ def _build_select(entry: Mapping[str, Any], inputs: Sequence[Node], _: Catalog) 
 def _build_project(entry: Mapping[str, Any], inputs: Sequence[Node], _: Catalog) -> Node:
     scope, alias = Scope(relate(inputs[0])), _text(entry, "alias").text
     items: dict[str, Item] = {}
-    for at, each in enumerate(_entries(entry, "items")):
+    entries = _entries(entry, "items")
+    if len(entries) > MAX_OUTPUTS:
+        raise _fail("items", "too-many-outputs", f"a result has at most {MAX_OUTPUTS:,} attributes")
+    for at, each in enumerate(entries):
         place = f"items.{at}."
         syntax = _parse(_text(each, "value", place), "an attribute or a value")
         name = _text(each, "name", place).text or name_output(syntax)

@@ -16,9 +16,13 @@ from sluicegate.graph.operators import Node
 from sluicegate.language.draw_nodes import DrawnProblem, NodeBuilder
 from sluicegate.language.from_clause import MAX_DEPTH, MAX_OPERATORS
 from sluicegate.language.graph_to_query import resolved_to_query
+from sluicegate.language.lexing import check_text
 from sluicegate.language.print_query import print_query
 from sluicegate.language.resolve import ResolvedQuery
 from sluicegate.policy.catalog import Catalog
+from sluicegate.source import SourceText
+
+MAX_ID = 1_000
 
 DRAWING_CODES: dict[str, str] = {
     "drawing-cycle": "operators of a drawing feed each other in a circle",
@@ -114,6 +118,7 @@ def _check_form(drawing: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     for each in nodes:
         if not isinstance(each, Mapping) or not isinstance(each.get("id"), str) or each["id"] in found:
             raise _refuse("drawing-form", "every operator of a drawing has an id of its own")
+        check_text(SourceText("id", each["id"]), limit=MAX_ID)
         found[each["id"]] = each
     for each in found.values():
         inputs = each.get("inputs")

@@ -57,6 +57,7 @@ QUERY_CODES: dict[str, str] = {
     "text-too-large": "the text is larger than what is read",
     "too-deep": "brackets, operators, queries or joins are nested too deeply",
     "too-many-operators": "the query has too many operators",
+    "too-many-outputs": "a SELECT has too many attributes",
     "type-mismatch": "an operator or function does not take these types",
     "unexpected-character": "a character that begins no word of the language",
     "union-distinct": "UNION without ALL is not read",

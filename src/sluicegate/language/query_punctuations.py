@@ -23,9 +23,11 @@ from sluicegate.policy.verdict import USER_MODELS
 SWITCH_CODES: dict[str, str] = {
     "switch-alone": "a punctuation for a query stands beside attributes of a tuple, or among punctuations for tuples",
     "switch-form": "a punctuation that cannot turn a switch: no query, roles instead of users, or opening for everybody",
+    "switch-many": "more punctuations for queries in one push than are taken at once",
+    "switch-old": "a punctuation that closes and is older than the last word on the switch, so that it would be discarded",
     "switch-order": "a punctuation for a query in a stream whose tuples wait for others (`ORDER ANY`)",
     "switch-owner": "a punctuation for a query from somebody who neither owns the stream nor administers",
-    "switch-unknown": "a punctuation for a query that nobody shares",
+    "switch-unknown": "a punctuation for a query that nobody shares, that does not read the stream, or for no user of the catalog",
     "switch-unproven": "a punctuation that opens a switch for a user of whom it is not proven that it may have the query",
 }
 

@@ -46,6 +46,7 @@ from sluicegate.language.xml.reader import GRAPH, find_root, is_xml
 from sluicegate.policy.catalog import Catalog
 from sluicegate.source import SourceText, Span
 
+MAX_OUTPUTS = 2_000
 RESERVED_OUTPUTS = frozenset({"_grant", "window_start", "window_end"})
 
 
@@ -164,6 +165,8 @@ class _QueryResolver:
                 "idle-window", "this window belongs to no aggregate or join", idle.span, help_
             )
         outputs = self._expand(select, side)
+        if not self._check_count(outputs):
+            return None
         exprs = self._resolve_all([item.expr for item in outputs], Scope(side.relations))
         return self._project(side.node, outputs, exprs, qualifier, select)
 
@@ -188,6 +191,14 @@ class _QueryResolver:
                 )
         return outputs
 
+    def _check_count(self, outputs: Sequence[Output]) -> bool:
+        """Asked before they are resolved: each costs as much as a small query."""
+        if len(outputs) <= MAX_OUTPUTS:
+            return True
+        message = f"a result has at most {MAX_OUTPUTS:,} attributes, not {len(outputs):,}"
+        self.problems.report("too-many-outputs", message, outputs[MAX_OUTPUTS].span)
+        return False
+
     def _resolve_all(self, exprs: Sequence[Expr], scope: Scope) -> list[Expr] | None:
         resolver = ExpressionResolver(scope)
         resolved = [resolver.resolve(expr) for expr in exprs]
@@ -208,6 +219,8 @@ class _QueryResolver:
                     item.span,
                     "name the attributes",
                 )
+        if not self._check_count(outputs):
+            return None
         lifted = [builder.lift(item.expr) for item in outputs]
         having = builder.lift(select.having) if select.having is not None else None
         node = builder.build(self._find_window(select, side), select)

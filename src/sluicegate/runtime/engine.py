@@ -12,8 +12,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -136,7 +137,7 @@ class Engine:
         def is_open(query: Running) -> bool:
             if query.paused or query.switch is None:
                 return not query.paused
-            return query.user in self.switching.open_users(query.switch)
+            return query.user in self.switching.open_users(query.switch, self.switching.find_timed(query))
 
         return describe_running(self.running, is_open)
 
@@ -206,11 +207,10 @@ class Engine:
             logs = {name: self.feeds.logs[name] for each in own for name in each.allowed.streams}
             timed = sorted(name for name, log in logs.items() if log.stream.event_time is not None)
             timed = [name for name in timed if only in (None, name)]
-            for name in timed:
-                self.feeds.tell(name, punctuation)
-            if not punctuation.positive:
-                for each in own:
-                    self._silence(each)
+            tell = [partial(self.feeds.tell, name, punctuation) for name in timed]
+            silence = [] if punctuation.positive else [partial(self._silence, each) for each in own]
+            # a closing one is for everybody, also where one reader is busy or a log cannot be written
+            _attempt_all([*tell, *silence])
         self.wake()
         return tuple(timed)
 
@@ -233,11 +233,13 @@ class Engine:
         place = find_place(self.feeds.logs, query.allowed.streams)
         changed = replace(query, version=query.version + 1, place=place)
         self._running[query.handle] = changed
-        try:
-            self._records.save(changed, self.feeds.logs)
-        finally:
-            self.gate.change(query.handle, changed.version, query.allowed.layout)
-            self.gate.drop_pending(query.handle)
+        _attempt_all(
+            [
+                partial(self._records.save, changed, self.feeds.logs),
+                partial(self.gate.change, query.handle, changed.version, query.allowed.layout),
+                partial(self.gate.drop_pending, query.handle),
+            ]
+        )
 
     def pause(self, handle: str) -> None:
         """Find nothing more for a query until `resume`; what was found is still delivered."""
@@ -429,9 +431,11 @@ class Engine:
             # before the queries are taken down: each of them has its shape until the end of the tick
             self._retire_shapes()
             with self.gate.lock:
-                queries = [each for each in self._running.values() if not each.paused]
+                running = list(self._running.values())
+                queries = [each for each in running if not each.paused]
                 changed, self._begun_or_ended = self._begun_or_ended, []
-            self.switching.listen(queries)
+            # also for those that are paused: what is said to them meanwhile counts when they go on
+            self.switching.listen(running)
             for query, begun in changed:
                 self.network.go_on_counting(query) if begun else self.network.end_counts(query)
             committed, moved = self.network.tick(queries, self._moving, force=due)
@@ -445,7 +449,7 @@ class Engine:
             if committed is not None:
                 self._committed = time.monotonic()
                 going = [each for each in self.running if not each.paused]
-                cut_logs(self.feeds.logs, going, self.network.find_reach, self._keep)
+                cut_logs(self.feeds.logs, going, self.network.find_reach, self._keep, self.switching.heard)
             self._end_hopeless()
             self._drop_tables()
             self.gate.purge()
@@ -549,3 +553,15 @@ class Engine:
         self.network.close()
         self.gate.shut()
         self.ledger.shut()
+
+
+def _attempt_all(works: Sequence[Callable[[], object]]) -> None:
+    """Do all of it, also where something fails; then raise the first failure."""
+    failed: list[Exception] = []
+    for work in works:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 — raised below, when all the others are done
+            failed.append(error)
+    if failed:
+        raise failed[0]

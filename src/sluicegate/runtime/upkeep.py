@@ -14,9 +14,15 @@ COMPACT_FROM = 64
 
 
 def cut_logs(
-    logs: Mapping[str, SourceLog], running: Sequence[Running], reach: Callable[[Running], int], keep: int
+    logs: Mapping[str, SourceLog],
+    running: Sequence[Running],
+    reach: Callable[[Running], int],
+    keep: int,
+    heard: Callable[[str], int | None] = lambda _: None,
 ) -> None:
-    """`keep` microseconds of event time behind the watermark are kept in any case."""
+    """`keep` microseconds of event time behind the watermark are kept in any case, and what was said in a stream until it was
+    `heard`: the batch before which it was, None where nobody listens.
+    """
     for name, log in logs.items():
         needed = [_need(name, each, reach(each)) for each in running if name in dict(each.place)]
         if isinstance(log, TableLog):
@@ -25,7 +31,9 @@ def cut_logs(
         watermark = log.watermark
         if log.stream.event_time is None or watermark is None:
             continue
-        before = min((mark.end for mark, _ in needed), default=log.end)
+        ends = [mark.end for mark, _ in needed]
+        listened = heard(name)
+        before = min([*ends, *([] if listened is None else [listened])], default=log.end)
         least = min([watermark - keep, *(time for _, time in needed)])
         log.cut(before, least)
         if len(log.batches(0, before)) >= COMPACT_FROM:

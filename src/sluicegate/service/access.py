@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from sluicegate.service.gateway import Gateway
 from sluicegate.service.identity.principal import Principal, Refused
 from sluicegate.service.identity.scopes import GRANT, PUSH, READ
-from sluicegate.service.limits import Buckets
+from sluicegate.service.limits import Buckets, Slots
 from sluicegate.service.refusals import RefusedError, refuse
 
 
@@ -76,6 +76,11 @@ async def find_request_id(request: Request) -> str:
     return str(request.scope.get("request_id", ""))
 
 
+async def find_reading(request: Request) -> Slots:
+    found: Slots = request.app.state.reading
+    return found
+
+
 Caller = Annotated[Principal, Depends(find_caller)]
 
 
@@ -89,3 +94,5 @@ def find_pusher(request: Request, caller: Caller) -> Principal:
 Pusher = Annotated[Principal, Depends(find_pusher)]
 OpenGateway = Annotated[Gateway, Depends(find_gateway)]
 RequestId = Annotated[str, Depends(find_request_id)]
+Reading = Annotated[Slots, Depends(find_reading)]
+"""How many queries a caller has read or decided at once."""

@@ -13,7 +13,7 @@ from sluicegate.service.access import Need, Route, find_caller
 from sluicegate.service.delivery import Delivery
 from sluicegate.service.frontier import Frontier
 from sluicegate.service.gateway import Gateway
-from sluicegate.service.limits import Buckets
+from sluicegate.service.limits import MOST_READING, Buckets, Slots
 from sluicegate.service.refusals import ANSWERS, answer_error
 from sluicegate.service.schemas import ErrorAnswer
 from sluicegate.service.settings import Settings
@@ -63,6 +63,7 @@ def create_app(settings: Settings, gateway: Gateway) -> FastAPI:
     )
     app.state.gateway, app.state.delivery = gateway, delivery
     app.state.callers = Buckets(settings.caller_rate, settings.caller_burst)
+    app.state.reading = Slots(MOST_READING, "rate-limit", "your other queries are still being read")
     app.state.needs = {(route.method, route.path): route.need for route in routes.ROUTES}
     for route in routes.ROUTES:
         _add(app, route)

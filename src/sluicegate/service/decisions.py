@@ -20,6 +20,10 @@ from sluicegate.runtime.network.authorize import Allowed, is_same_for
 from sluicegate.source import SourceText
 
 MOST_KEPT = 4096
+MOST_TEXT = 16_384
+"""The longest query whose answer is kept: an answer grows with its query."""
+MOST_TEXTS = 2_097_152
+"""Of all queries whose answers are kept, together."""
 _PARTIAL = "PR"
 
 
@@ -27,6 +31,7 @@ _PARTIAL = "PR"
 class _Kept:
     catalog: Catalog
     answer: Any
+    size: int
 
 
 class Decisions:
@@ -40,8 +45,9 @@ class Decisions:
         self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._size = 0
 
-    def find(self, key: Hashable, user: str, catalog: Catalog, make: Callable[[], Any]) -> Any:
+    def find(self, key: tuple[Hashable, ...], user: str, catalog: Catalog, make: Callable[[], Any]) -> Any:
         """The answer for this key under this catalog, which is the principal's seat."""
         with self._lock:
             found = self._kept.get(key)
@@ -55,11 +61,18 @@ class Decisions:
         ):
             return found.answer
         answer = make()
-        with self._lock:
-            self._kept[key] = _Kept(catalog, answer)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+        size = sum(len(part) for part in key if isinstance(part, str))
+        if size <= MOST_TEXT:
+            self._keep(key, _Kept(catalog, answer, size))
         return answer
+
+    def _keep(self, key: Hashable, made: _Kept) -> None:
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._kept[key] = made
+            self._size += made.size - (0 if before is None else before.size)
+            while len(self._kept) > self._most or self._size > MOST_TEXTS:
+                self._size -= self._kept.popitem(last=False)[1].size
 
 
 def known_streams(catalog: Catalog, user: str) -> Catalog:
@@ -70,7 +83,7 @@ def known_streams(catalog: Catalog, user: str) -> Catalog:
     named = {
         ref.stream
         for grant in catalog.grants_to(user)
-        if grant.privilege is not Privilege.APPEND
+        if grant.privilege is not Privilege.APPEND and grant.closed is None
         for ref in grant.streams
     }
     streams = {

@@ -476,9 +476,8 @@ class Gateway:
         found = self.catalog.streams.get(name)
         if found is not None and (principal.is_admin or principal.owns(found)):
             return found
-        known = any(
-            name in each.stream_names for each in seat(principal, self.catalog).grants_to(principal.user)
-        )
+        held = seat(principal, self.catalog).grants_to(principal.user)
+        known = any(name in each.stream_names and each.closed is None for each in held)
         if found is not None and known:
             raise refuse("owners-only", "only the stream's owner may ask for this")
         raise refuse("stream-unknown", "there is no such stream, or you may not know of it")

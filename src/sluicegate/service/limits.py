@@ -11,6 +11,16 @@ from contextlib import contextmanager
 from sluicegate.service.refusals import refuse
 
 MOST_KEPT = 10_000
+MOST_READING = 2
+"""Queries of one user that are read or decided at once, each in a thread of the gateway's few."""
+
+MOST_READ = 262_144
+"""Characters of what is read while its caller waits."""
+
+
+def check_length(text: str) -> None:
+    if len(text) > MOST_READ:
+        raise refuse("text-too-large", f"what is read here has at most {MOST_READ:,} characters")
 
 
 class Buckets:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from sluicegate.service.identity.database import Database
 from sluicegate.service.refusals import refuse
 
-MOST_SAVED = 500
+MOST_SAVED = 200
+MOST_TEXT = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,9 @@ class SavedQueries:
 
     def save(self, user: str, name: str, query: str, now: int) -> None:
         """Put the query under the name, in place of what was there."""
-        known = {each.name for each in self.list(user)}
+        if len(query) > MOST_TEXT:
+            raise refuse("text-too-large", f"a saved query has at most {MOST_TEXT:,} characters")
+        known = self._list_names(user)
         if name not in known and len(known) >= MOST_SAVED:
             raise refuse("saved-limit", f"you have {len(known)} saved queries already")
         self._database.execute(
@@ -41,6 +44,10 @@ class SavedQueries:
             " ON CONFLICT (user_name, name) DO UPDATE SET query = excluded.query, changed_at = excluded.changed_at",
             (user, name, query, now),
         )
+
+    def _list_names(self, user: str) -> set[str]:
+        rows = self._database.query("SELECT name FROM sluicegate_saved WHERE user_name = ?", (user,))
+        return {str(name) for (name,) in rows}
 
     def remove(self, user: str, name: str) -> bool:
         """Whether there was one."""

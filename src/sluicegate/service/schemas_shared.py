@@ -44,11 +44,11 @@ class PolicyShown(BaseModel):
 class SubscriptionAnswer(BaseModel):
     query: str
     user: str
-    roles: list[str]
     expires: str
-    handle: str | None = Field(description="its results are those of a query of this handle")
-    is_open: bool
-    reason: str = Field(description="why its switch is as it is")
+    roles: list[str] | None = Field(None, description="for its user and administrators, as all that follows")
+    handle: str | None = Field(None, description="its results are those of a query of this handle")
+    is_open: bool | None = None
+    reason: str | None = Field(None, description="why its switch is as it is")
 
 
 class SharedAnswer(BaseModel):

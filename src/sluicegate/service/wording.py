@@ -40,6 +40,8 @@ def tell_grants(catalog: Catalog, user: str) -> list[dict[str, Any]]:
 
 
 def _tell(catalog: Catalog, user: User, grant: Grant) -> dict[str, Any]:
+    if grant.closed is not None:
+        return _tell_closed(grant)
     since, until = _tell_during(catalog, user, grant)
     return {
         "name": grant.name,
@@ -55,9 +57,25 @@ def _tell(catalog: Catalog, user: User, grant: Grant) -> dict[str, Any]:
         "since": since,
         "until": until,
         "grant_option": grant.grant_option,
-        "closed": grant.closed is not None,
+        "closed": False,
         "words": put_in_words(grant),
         "areas": list(_find_areas(catalog, user, grant))[:_MOST_AREAS],
+    }
+
+
+def _tell_closed(grant: Grant) -> dict[str, Any]:
+    """That it is there, and nothing of what it is about: a closed grant makes no stream known."""
+    empty: dict[str, Any] = {key: [] for key in ("streams", "attributes", "functions", "by", "areas")}
+    return {
+        **empty,
+        **dict.fromkeys(("condition", "window", "since", "until")),
+        "name": grant.name,
+        "kind": grant.privilege.value.lower(),
+        "role": None if grant.subject.is_user else grant.subject.name,
+        "min_group": 0,
+        "grant_option": False,
+        "closed": True,
+        "words": "nothing at present",
     }
 
 

@@ -1,10 +1,10 @@
 /** One query's results: what it may have, how the connection is, and the rows as table, chart and map. */
-import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
 import { get, post, send, tell } from "../../api/client";
 import type { Link } from "../../api/follow";
 import type { Area, OwnGrants, Query, Row } from "../../api/types";
 import { findRoles } from "../../map/fleet";
-import { show } from "../../ui/format";
+import { show, showTime, toMillis } from "../../ui/format";
 import { go, link } from "../../ui/route";
 import { Empty, Failure, Loading } from "../../ui/States";
 import { useLoaded } from "../../ui/useLoaded";
@@ -17,7 +17,7 @@ import { Results, type Ended, type Snapshot } from "./results";
 const MapView = lazy(() => import("../../map/MapView"));
 
 export function Followed({ handle }: { handle: string }) {
-  const described = useLoaded((signal) => get<Query>(`/v1/queries/${handle}`, signal), [handle]);
+  const described = useLoaded((signal) => get<Query>(`/v1/queries/${encodeURIComponent(handle)}`, signal), [handle]);
   const results = useResults(handle);
   const state = useSyncExternalStore(results.subscribe, results.getSnapshot);
   const [wrong, setWrong] = useState<string | null>(null);
@@ -206,12 +206,20 @@ function Views({ results, state }: { results: Results; state: Snapshot }) {
 
 function Rows({ columns, rows }: { columns: string[]; rows: Row[] }) {
   const newest = useMemo(() => [...rows].reverse(), [rows]);
+  const times = columns.filter((each) => toMillis(rows.at(-1)?.[each]) !== null);
   return (
     <VirtualTable
       label="Rows, the newest first"
-      columns={columns.map((each) => ({ key: each, title: each }))}
+      columns={columns.map((each) => ({ key: each, title: each, width: times.includes(each) ? "minmax(200px, 1fr)" : undefined }))}
       rows={newest}
-      cell={(row, key) => (key in row ? row[key] === null ? <span className="muted">NULL</span> : show(row[key]) : <span className="muted">withheld</span>)}
+      cell={(row, key) => showCell(row, key, times)}
     />
   );
+}
+
+function showCell(row: Row, key: string, times: string[]): ReactNode {
+  if (!(key in row)) return <span className="muted">withheld</span>;
+  const value = row[key];
+  if (value === null) return <span className="muted">NULL</span>;
+  return times.includes(key) && typeof value === "string" ? showTime(value) : show(value);
 }

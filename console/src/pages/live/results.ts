@@ -78,7 +78,7 @@ export class Results {
     const kept = sessionStorage.getItem(this.key);
     if (kept) return kept;
     // where that is not told, the follower finds out why
-    const found = await get<{ cursor: string }>(`/v1/queries/${this.handle}/cursor?ticks=${TICKS_BACK}`).catch(() => null);
+    const found = await get<{ cursor: string }>(`/v1/queries/${encodeURIComponent(this.handle)}/cursor?ticks=${TICKS_BACK}`).catch(() => null);
     return found?.cursor ?? null;
   }
 

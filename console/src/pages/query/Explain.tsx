@@ -17,7 +17,7 @@ export function DecisionBadge({ decision }: { decision: string }) {
   return <span className={`badge ${found?.tone ?? ""}`}>{found?.title ?? decision}</span>;
 }
 
-export function Explain({ found }: { found: Explanation }) {
+export function Explain({ found, isOld }: { found: Explanation; isOld: boolean }) {
   const [which, setWhich] = useState<"after" | "before">("after");
   const graph = which === "after" && found.plan ? found.plan.graph : found.graph;
   const used = found.reasons.filter((each) => each.used);
@@ -27,6 +27,7 @@ export function Explain({ found }: { found: Explanation }) {
       <header>
         <h2>Explanation</h2>
         <DecisionBadge decision={found.decision} />
+        {isOld && <span className="badge">the query was changed since</span>}
         <span className="muted small push">catalog version {found.version}</span>
       </header>
       <div className="body stack">

@@ -20,7 +20,7 @@ export default function QueryPage({ streams }: PageProps) {
   const [text, setText] = useState(() => sessionStorage.getItem(DRAFT) ?? "");
   const [mode, setMode] = useState<"text" | "graph">("text");
   const [drawn, setDrawn] = useState<Drawn | null>(null);
-  const [explained, setExplained] = useState<Explanation | null>(null);
+  const [explained, setExplained] = useState<{ of: string; found: Explanation } | null>(null);
   const [wrong, setWrong] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const words = useLoaded((signal) => get<Vocabulary>("/v1/vocabulary", signal), []);
@@ -40,7 +40,7 @@ export default function QueryPage({ streams }: PageProps) {
     }
   };
   const explain = (): Promise<void> =>
-    attempt(async () => setExplained(await post<Explanation>("/v1/explain", { query: text, graphs: 0 })));
+    attempt(async () => setExplained({ of: text, found: await post<Explanation>("/v1/explain", { query: text, graphs: 0 }) }));
   const run = (): Promise<void> =>
     attempt(async () => {
       const made = await post<Query>("/v1/queries", { query: text });
@@ -111,7 +111,7 @@ export default function QueryPage({ streams }: PageProps) {
         </div>
       )}
       <div className={explained ? "query-below" : "query-below alone"}>
-        {explained && <Explain found={explained} />}
+        {explained && <Explain found={explained.found} isOld={explained.of !== text} />}
         <SavedQueries text={text} open={setText} />
       </div>
     </>

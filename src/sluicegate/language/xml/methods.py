@@ -42,6 +42,9 @@ class PolicyLeaves(SyntaxLeaves):
         check_attributes(element, "name", "inputstream")
         check_children(element, ())
         stream = need_name(element, "inputstream") if "inputstream" in element.attributes else ""
+        if stream.casefold() == "self":
+            message = "`self` is no stream: it would be read as the principal's profile"
+            raise fail("xml-reference", message, element.span, 'write <self name="…"/> for the profile')
         return Name(stream, need_name(element), element.span)
 
     def method(self, name: str, args: tuple[Expr, ...], element: Element) -> Expr:

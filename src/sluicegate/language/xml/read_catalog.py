@@ -37,6 +37,7 @@ def read_authorizations(document: SourceText, others: Iterable[Statement] = ()) 
     """The statements of one document; none of one that holds a query. `others` are those it stands beside."""
     root = read_element(document, MAX_FILE_SIZE, MAX_CATALOG_ELEMENTS)
     if any(each.name == "query" for each in root.children):
+        _check_alone(root)
         return []
     check_attributes(root)
     check_no_text(root)
@@ -49,7 +50,16 @@ def holds_query(document: SourceText) -> bool:
         root = read_element(document, MAX_FILE_SIZE, MAX_CATALOG_ELEMENTS)
     except DiagnosticError:
         return False
-    return any(each.name == "query" for each in root.children)
+    return bool(root.children) and all(each.name == "query" for each in root.children)
+
+
+def _check_alone(root: Element) -> None:
+    """Roles beside a query would be passed over with it."""
+    for each in root.children:
+        if each.name != "query":
+            help_ = "write queries and policies in documents of their own"
+            message = f"`<{each.name[:60]}>` stands beside a `<query>`"
+            raise fail("xml-element", message, each.span, help_)
 
 
 class _CatalogReader:

@@ -97,7 +97,8 @@ class PolicyReader:
             read_whole_number(element, "mingroup") if "mingroup" in element.attributes else None,
             read_flag(element, "grantoption"),
             grantor=self._read_grantor(),
-            closed=element.attributes.get("closed") or self.closed,
+            # an empty reason closes too
+            closed=element.attributes.get("closed", self.closed),
             span=element.span,
             notes=tuple(self.notes),
         )
@@ -147,8 +148,9 @@ class PolicyReader:
     def _read_right(self, privilege: Element) -> Right:
         value = need(privilege, "value").strip().lower()
         functions = find_all(privilege, "function")
-        if value in ("read", "join", "append") and (functions or "function" in privilege.attributes):
-            raise fail("xml-element", f"`{value}` has no functions", privilege.span)
+        if value != "aggregate" and (functions or "function" in privilege.attributes):
+            help_ = 'write value="aggregate" where functions are named apart'
+            raise fail("xml-element", f"`{value[:40]}` has no functions", privilege.span, help_)
         match value:
             case "read":
                 return self._read_attributes()
@@ -157,11 +159,17 @@ class PolicyReader:
                     raise fail("xml-element", "a join is granted on two streams or more", privilege.span)
                 return self._read_attributes()
             case "append":
-                return AppendRight()
+                return self._read_append(privilege)
             case "aggregate":
                 return self._read_functions(privilege, functions)
             case _:
                 return AggregateRight(tuple(self._grant(self._find_function(value, privilege), privilege)))
+
+    def _read_append(self, privilege: Element) -> AppendRight:
+        """Tuples are written whole: a list would look narrower than what is granted."""
+        if any(listed for _, _, listed in self._uses):
+            raise fail("xml-element", "`append` has no attributes", privilege.span, "leave the list out")
+        return AppendRight()
 
     def _read_attributes(self) -> ReadRight:
         if all(listed is None for _, _, listed in self._uses):
@@ -176,6 +184,9 @@ class PolicyReader:
 
     def _read_functions(self, privilege: Element, functions: list[Element]) -> Right:
         told = privilege.attributes.get("function")
+        if told is not None and functions:
+            message = "functions are named in one way, as an attribute or as elements"
+            raise fail("xml-element", message, privilege.span)
         if told is not None:
             named = [self._find_function(each.strip().lower(), privilege) for each in told.split(",")]
             return AggregateRight(tuple(right for each in named for right in self._grant(each, privilege)))

@@ -7,10 +7,12 @@ Why not lxml: it knows an element's line but not the place of a character of its
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from sluicegate.errors import Diagnostic, DiagnosticError
@@ -42,24 +44,42 @@ def is_xml(text: str) -> bool:
     return text.lstrip(_BLANK).startswith("<")
 
 
+class Run(NamedTuple):
+    """Characters of a text from `at` on, which stand together in the source; or one, written as a reference."""
+
+    at: int
+    start: int
+    end: int
+    is_reference: bool
+
+
+_AT = attrgetter("at")
+
+
 @dataclass
 class Element:
-    """An element; `name` and the attributes' names are without prefixes. `places` has where each character of `text` is."""
+    """An element; `name` and the attributes' names are without prefixes. `places` has where the runs of `text` are."""
 
     name: str
     span: Span
     attributes: Mapping[str, str] = field(default_factory=dict)
     children: list[Element] = field(default_factory=list)
     text: str = ""
-    places: list[tuple[int, int]] = field(default_factory=list)
+    places: list[Run] = field(default_factory=list)
 
     def span_of(self, start: int, end: int) -> Span:
         """The source of `text[start:end]`; at the end of the text, the place behind it."""
         if not self.places:
             return Span(self.span.source, self.span.end, self.span.end)
-        begin = self.places[start][0] if start < len(self.places) else self.places[-1][1]
-        last = self.places[end - 1][1] if end > start else begin
+        begin = self._find_place(start)[0] if start < len(self.text) else self.places[-1].end
+        last = self._find_place(end - 1)[1] if end > start else begin
         return Span(self.span.source, begin, max(begin, last))
+
+    def _find_place(self, at: int) -> tuple[int, int]:
+        """Where the source has one character of the text."""
+        run = self.places[bisect_right(self.places, at, key=_AT) - 1]
+        begin = run.start + at - run.at
+        return (run.start, run.end) if run.is_reference else (begin, begin + 1)
 
     def open_cursor(self) -> Cursor:
         """The words of the text, each with its place in the document."""
@@ -112,6 +132,7 @@ class _Reader:
         self.most, self.depth = most, MAX_GRAPH_DEPTH
         self.stack: list[Element] = []
         self.pieces: list[list[str]] = []
+        self.sizes: list[int] = []
         self.root: Element | None = None
         self.count = 0
         self._bytes = _find_bytes(source.text)
@@ -160,6 +181,7 @@ class _Reader:
             self.root = element
         self.stack.append(element)
         self.pieces.append([])
+        self.sizes.append(0)
 
     def _read_attributes(self, given: list[str]) -> dict[str, str]:
         pairs = zip(given[::2], given[1::2], strict=True)
@@ -181,20 +203,23 @@ class _Reader:
 
     def _end(self, _: str) -> None:
         self.stack.pop().text = "".join(self.pieces.pop())
+        self.sizes.pop()
 
     def _add_text(self, data: str) -> None:
         if not self.stack:
             return
         element, at = self.stack[-1], self._place(self._parser.CurrentByteIndex)
         self.pieces[-1].append(data)
-        if self.source.text.startswith("&", at) and len(data) == 1:
-            element.places.append((at, self.source.text.find(";", at) + 1))
-        else:
-            element.places.extend((at + n, at + n + 1) for n in range(len(data)))
+        referred = self.source.text.startswith("&", at) and len(data) == 1
+        end = self.source.text.find(";", at) + 1 if referred else at + len(data)
+        _add_run(element.places, Run(self.sizes[-1], at, end, referred))
+        self.sizes[-1] += len(data)
 
     def _refuse_doctype(self, *_: Any) -> None:
         help_ = "leave it out: entities and document types are not read"
-        raise self._fail("xml-unsafe", "a document type is not read", self._here(), help_)
+        # expat tells it at its end
+        begin = self.source.text.rfind("<!DOCTYPE", 0, self._here().end)
+        raise self._fail("xml-unsafe", "a document type is not read", self._span_tag(max(begin, 0)), help_)
 
     def _refuse_instruction(self, *_: Any) -> None:
         raise self._fail("xml-unsafe", "processing instructions are not read", self._here(), "leave it out")
@@ -242,16 +267,25 @@ def _tell_unclosed(opened: list[Element]) -> Iterator[Diagnostic]:
         at += 1
 
 
+def _add_run(places: list[Run], run: Run) -> None:
+    """Behind the last, or as its end: expat tells a text line by line."""
+    last = places[-1] if places else run
+    if places and last.end == run.start and not last.is_reference and not run.is_reference:
+        places[-1] = last._replace(end=run.end)
+    else:
+        places.append(run)
+
+
 def _local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _find_bytes(text: str) -> list[int] | None:
+def _find_bytes(text: str) -> array[int] | None:
     """The byte that each character begins at; None where both count the same."""
     if text.isascii():
         return None
-    found, at = [], 0
+    found, at = array("L", [0]), 0
     for char in text:
-        found.append(at)
         at += len(char.encode("utf-8"))
-    return [*found, at]
+        found.append(at)
+    return found

@@ -30,18 +30,17 @@ class Holder:
     def apply(self, punctuation: QueryPunctuation) -> Holder:
         if punctuation.users is None:
             return self._close_all(punctuation.ts)
-        holder = self
-        for user in sorted(punctuation.users):
-            holder = holder._turn(user, punctuation.positive, punctuation.ts)
-        return holder
-
-    def _turn(self, user: str, positive: bool, ts: int) -> Holder:
-        last = self.last_word(user)
-        old = last is not None and (ts < last or (ts == last and positive))
-        if old:
+        named = frozenset(user for user in punctuation.users if self._counts(user, punctuation))
+        if not named:
             return self
-        users = self.users | {user} if positive else self.users - {user}
-        return replace(self, users=users, told=MappingProxyType({**self.told, user: ts}))
+        users = self.users | named if punctuation.positive else self.users - named
+        told = {**self.told, **dict.fromkeys(named, punctuation.ts)}
+        return replace(self, users=users, told=MappingProxyType(told))
+
+    def _counts(self, user: str, punctuation: QueryPunctuation) -> bool:
+        """Of a user not what is older than the last word, and of one time the closing."""
+        last, ts = self.last_word(user), punctuation.ts
+        return last is None or ts > last or (ts == last and not punctuation.positive)
 
     def _close_all(self, ts: int) -> Holder:
         if self.closed_for_all is not None and ts < self.closed_for_all:

@@ -87,12 +87,14 @@ class Decoder:
         for number, text in line.cutter.end():
             for found in line.reader.read(number, text):
                 self._add(found, piece, into)
-        into.dead += line.reader.end()
+        for left in line.reader.end():
+            self._add(left, piece, into)
 
     def _add(self, found: Outcome, piece: Piece, into: Decoded) -> None:
         made = found if isinstance(found, Dead) else self._maker.make(found, piece.now, piece.peer)
         if isinstance(made, Dead):
-            into.dead.append(made)
+            # half a message of a kind that is another stream's is not for this one's owner
+            into.dead += [made] if self._maker.is_wanted(made.kind) else []
         elif made is not None:
             into.rows.append(made)
 

@@ -15,6 +15,7 @@ class Duplicates:
     def __init__(self, span: int, seen: Iterable[tuple[bytes, int]] = ()) -> None:
         self._span = span
         self._seen: OrderedDict[bytes, int] = OrderedDict(seen)
+        self._latest = max(self._seen.values(), default=0)
         self._new: list[tuple[bytes, int]] = []
 
     def is_again(self, payload: bytes, time: int) -> bool:
@@ -45,8 +46,13 @@ class Duplicates:
         return list(self._seen.items())
 
     def _forget(self, now: int) -> None:
+        """What lies below all that can still come: one time of long ago is no reason to forget the present."""
+        self._latest = max(self._latest, now)
         while self._seen:
             oldest, time = next(iter(self._seen.items()))
-            if len(self._seen) <= MOST and abs(now - time) < self._span:
+            if len(self._seen) <= MOST and self._latest - time < self._span:
                 return
             del self._seen[oldest]
+            if time == self._latest:
+                # what came far ahead of the others is not what they are measured by for ever
+                self._latest = now

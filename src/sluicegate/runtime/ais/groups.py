@@ -27,9 +27,13 @@ class Part(NamedTuple):
     lead: Lead | None = None
 
 
+Group: TypeAlias = tuple[Part, ...]
+"""Parts of one message, as they came."""
+
+
 class _Open(NamedTuple):
     born: int
-    parts: tuple[Part, ...]
+    parts: Group
 
     @property
     def has_head(self) -> bool:
@@ -50,22 +54,22 @@ class Groups:
         return self._now
 
     @property
-    def waiting(self) -> list[tuple[int, tuple[Part, ...]]]:
+    def waiting(self) -> list[tuple[int, Group]]:
         """What the constructor takes to go on from here."""
         return [(each.born, each.parts) for each in self._open.values()]
 
-    def add(self, part: Part) -> tuple[tuple[Part, ...], list[Part], bool]:
-        """The whole group, in order, or nothing; parts that were given up; whether this part was there already."""
+    def add(self, part: Part) -> tuple[Group, list[Group], bool]:
+        """The whole group, in order, or nothing; groups that were given up; whether this part was there already."""
         key, sentence = _name(part.sentence), part.sentence
         known = self._open.get(key)
-        given_up: list[Part] = []
+        given_up: list[Group] = []
         if known is not None:
             same = [each for each in known.parts if each.sentence.number == sentence.number]
             if same and same[0].sentence.payload == sentence.payload:
                 return (), given_up, True
             if same:
                 # the number is used again: what waited will not be whole
-                given_up += known.parts
+                given_up.append(known.parts)
                 del self._open[key]
                 known = None
         parts = (*known.parts, part) if known else (part,)
@@ -75,24 +79,24 @@ class Groups:
         self._open[key] = _Open(known.born if known else self._now, parts)
         return (), given_up + self._shed(), False
 
-    def tick(self) -> list[Part]:
-        """One more sentence has come; the parts that waited for too long."""
+    def tick(self) -> list[Group]:
+        """One more sentence has come; the groups that waited for too long."""
         self._now += 1
         if not self._open:
             return []
         old = [key for key, each in self._open.items() if self._now - each.born > _patience(each)]
-        return [part for key in old for part in self._open.pop(key).parts]
+        return [self._open.pop(key).parts for key in old]
 
-    def end(self) -> list[Part]:
+    def end(self) -> list[Group]:
         """Nothing more will come."""
-        left = [part for each in self._open.values() for part in each.parts]
+        left = [each.parts for each in self._open.values()]
         self._open.clear()
         return left
 
-    def _shed(self) -> list[Part]:
-        given_up: list[Part] = []
+    def _shed(self) -> list[Group]:
+        given_up: list[Group] = []
         while len(self._open) > MOST_OPEN:
-            given_up += self._open.popitem(last=False)[1].parts
+            given_up.append(self._open.popitem(last=False)[1].parts)
         return given_up
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple, TypeAlias
 
-from sluicegate.runtime.ais.groups import Groups, Part, join_tags
+from sluicegate.runtime.ais.groups import Group, Groups, Part, join_tags
 from sluicegate.runtime.ais.sentences import Bad, Sentence, read_line
 from sluicegate.runtime.ais.tags import NO_TAG, Lead, Tag
 
@@ -33,6 +33,8 @@ class Dead(NamedTuple):
     raw: bytes
     code: str
     reason: str
+    kind: int | None = None
+    """The type of the message that it is a part of, where its first part has come."""
 
 
 Outcome: TypeAlias = Message | Dead
@@ -121,11 +123,18 @@ class Reader:
             self.counts.whole += 1
             outcomes.append(_make(whole))
 
-    def _give_up(self, parts: Sequence[Part]) -> list[Dead]:
-        self.counts.waiting -= len(parts)
-        self.counts.dead += len(parts)
-        reason = "the message's other parts did not come"
-        return [Dead(part.line, part.sentence.raw, "ais-incomplete", reason) for part in parts]
+    def _give_up(self, groups: Sequence[Group]) -> list[Dead]:
+        dead = [each for group in groups for each in _bury(group)]
+        self.counts.waiting -= len(dead)
+        self.counts.dead += len(dead)
+        return dead
+
+
+def _bury(group: Group) -> list[Dead]:
+    heads = [part.sentence.payload for part in group if part.sentence.number == 1]
+    kind = _first_six_bits(heads[0]) if heads else None
+    reason = "the message's other parts did not come"
+    return [Dead(part.line, part.sentence.raw, "ais-incomplete", reason, kind) for part in group]
 
 
 def _make(parts: Sequence[Part]) -> Message:

@@ -20,6 +20,8 @@ MOST_CALLERS = 64
 _PIECE = 1 << 16
 _BEAT = 0.2
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
+# whoever is gone without a word is found out after two minutes of silence
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6}
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -102,6 +104,8 @@ class _Receiver:
     def __init__(self, source: str, address: tuple[str, int]) -> None:
         self.subscriptions: tuple[Subscription, ...] = ()
         self._address, self._stopping = address, threading.Event()
+        self._callers: dict[socket.socket, str] = {}
+        """Their addresses, whoever was silent longest first."""
         self._socket = None if source == "tcp" else _bind(source, address)
         run = {"tcp": self._call, "listen": self._listen, "udp": self._take_datagrams}[source]
         self._thread = threading.Thread(target=self._guard, args=(run,), name=f"ais-{source}", daemon=True)
@@ -133,6 +137,7 @@ class _Receiver:
             try:
                 with socket.create_connection(self._address, timeout=5) as connected:
                     wait = _FIRST_WAIT
+                    _keep_alive(connected)
                     self._follow(connected)
             except OSError as error:
                 _LOGGER.debug("no connection to a source of AIS", exc_info=error)
@@ -161,38 +166,50 @@ class _Receiver:
             try:
                 while not self._stopping.is_set():
                     for key, _ in selector.select(_BEAT):
-                        self._serve(selector, key)
+                        if key.fileobj is self._socket:
+                            self._accept(selector, self._socket)
+                        # it may have been dropped for another since it was selected
+                        elif isinstance(key.fileobj, socket.socket) and key.fileobj in self._callers:
+                            self._serve(selector, key.fileobj)
             finally:
-                for key in list(selector.get_map().values()):
-                    if key.data is not None:
-                        self._drop(selector, key)
+                for caller in list(self._callers):
+                    self._drop(selector, caller)
 
-    def _serve(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
-        assert self._socket is not None
-        if key.data is None:
-            with suppress(OSError):
-                caller, address = self._socket.accept()
-                if len(selector.get_map()) > MOST_CALLERS:
-                    caller.close()
-                    return
-                caller.setblocking(False)
-                selector.register(caller, selectors.EVENT_READ, f"{address[0]}:{address[1]}")
+    def _accept(self, selector: selectors.BaseSelector, bound: socket.socket) -> None:
+        """Everybody is let in: where there are too many, in the place of whoever was silent longest."""
+        try:
+            caller, address = bound.accept()
+        except OSError:
             return
         try:
-            data = key.fileobj.recv(_PIECE)  # type: ignore[union-attr]  # sockets alone are registered
+            caller.setblocking(False)
+            _keep_alive(caller)
+        except OSError:
+            caller.close()
+            return
+        if len(self._callers) >= MOST_CALLERS:
+            self._drop(selector, next(iter(self._callers)))
+        selector.register(caller, selectors.EVENT_READ)
+        self._callers[caller] = f"{address[0]}:{address[1]}"
+
+    def _serve(self, selector: selectors.BaseSelector, caller: socket.socket) -> None:
+        try:
+            data = caller.recv(_PIECE)
         except BlockingIOError:
             return
         except OSError:
             data = b""
-        if data:
-            self._publish(data, key.data)
-        else:
-            self._drop(selector, key)
+        if not data:
+            self._drop(selector, caller)
+            return
+        peer = self._callers.pop(caller)
+        self._callers[caller] = peer
+        self._publish(data, peer)
 
-    def _drop(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
-        selector.unregister(key.fileobj)
-        key.fileobj.close()  # type: ignore[union-attr]  # sockets alone are registered
-        self._publish(b"", key.data, last=True)
+    def _drop(self, selector: selectors.BaseSelector, caller: socket.socket) -> None:
+        selector.unregister(caller)
+        caller.close()
+        self._publish(b"", self._callers.pop(caller), last=True)
 
     def _take_datagrams(self) -> None:
         assert self._socket is not None
@@ -202,6 +219,14 @@ class _Receiver:
                 data, address = self._socket.recvfrom(_PIECE)
                 # a datagram ends where its last line does
                 self._publish(data if data.endswith(b"\n") else data + b"\n", f"{address[0]}:{address[1]}")
+
+
+def _keep_alive(connected: socket.socket) -> None:
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        # not every system has them all
+        if hasattr(socket, name):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _bind(source: str, address: tuple[str, int]) -> socket.socket:

@@ -55,9 +55,13 @@ class RowMaker:
         self.last_time: int | None = None
         self.repeated = self.passed_by = 0
 
+    def is_wanted(self, kind: int | None) -> bool:
+        """Whether messages of the type are of use here; of one that nobody knows it cannot be said that it is not."""
+        return kind is None or kind in self._wanted
+
     def make(self, message: Message, now: int | None, peer: str | None = None) -> Row | Dead | None:
         """The tuple of a message, or why there is none; None for one that is repeated or of no use here."""
-        if message.kind not in self._wanted:
+        if not self.is_wanted(message.kind):
             self.passed_by += 1
             return None
         found = self._find_time(message, now)

@@ -44,14 +44,30 @@ def append_table(
         least, greatest = found["min"].as_py(), found["max"].as_py()
         if log.watermark is not None:
             late = pc.fill_null(pc.less(times, log.watermark), False)
+    placed = place_between(log, number, table, said)
+    if placed:
+        late = pc.or_(late, _find_late(table[event_time or ""].cast(pa.int64()), placed))
     schema = log_schema(log.stream)
     names = [name for name, _ in log.stream.attributes]
     rows = table.select(names).append_column(ARRIVAL, numbers).append_column(LATE, late).cast(schema)
     write_rows(log.data_folder(number), [rows])
-    placed = place_between(log, number, table, said)
     batch = replace(log.describe(number, count, least, greatest, dead), said=placed)
     log.commit(batch)
     return batch
+
+
+def _find_late(times: pa.ChunkedArray, said: Sequence[Said]) -> pa.Array:
+    """Rows behind a punctuation that the watermark had passed there: what was final for its readers stays so (R18)."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    passed = np.full(len(times), -(1 << 62), np.int64)
+    for each in said:
+        if each.watermark is not None:
+            behind = each.at & ((1 << BATCH_SHIFT) - 1)
+            passed[behind:] = np.maximum(passed[behind:], each.watermark)
+    return pc.fill_null(pc.less(times.combine_chunks(), pa.array(passed, pa.int64())), False)
 
 
 def append_carried(

@@ -75,12 +75,20 @@ class SaidFile:
         if not self._path.exists():
             self._write(0, said)
         else:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.writelines(json.dumps(asdict(each)) + "\n" for each in said)
+            self._append("".join(json.dumps(asdict(each)) + "\n" for each in said))
+        self._entries = [*self._entries, *said]
+
+    def _append(self, text: str) -> None:
+        before = self._path.stat().st_size
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-        self._entries = [*self._entries, *said]
+        except BaseException:
+            # what may be there of it was not said: the next line must not stand behind it
+            os.truncate(self._path, before)
+            raise
 
     def forget(self, count: int) -> None:
         """Let go of the first `count`, which somebody else remembers now."""

@@ -130,7 +130,8 @@ def place_all(
     found = []
     for before, punctuation in said:
         high = find_later(log.greatest, pc.max(times.slice(0, before)).as_py())
-        final = find_later(log.watermark, None if high is None else high - log.stream.watermark)
+        # rows behind it are judged late by the watermark before the batch: only what was final there stays so
+        final = log.watermark
         if before < count:
             at = rows[ARRIVAL][before].as_py()
         else:

@@ -129,7 +129,8 @@ class Evaluator:
         low: int | None = None
         if unit.by_time:
             low = (find_time(unit, places[0]) or _BEGINNING) - reading.reach
-        elif unit.reading.joined:
+        elif unit.reading.joined and not unit.untimed:
+            # of a stream and a table also tuples without a time meet
             low = self._find_low(reading, places)
         firsts = {name: before[name].end << BATCH_SHIFT if low is None else 0 for name in unit.timed}
         ends = {name: after[name].end << BATCH_SHIFT for name in unit.timed}

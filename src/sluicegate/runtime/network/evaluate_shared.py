@@ -68,7 +68,9 @@ class SharedEvaluator(Evaluator):
     ) -> dict[str, DataFrame]:
         unit = members[0].guest.unit
         if unit.by_time:
-            span = self._find_span(unit, places)
+            spans = [self._find_span(each.guest.unit, places) for each in members]
+            due = [each for each in spans if each is not None]
+            span = (min(low for low, _ in due), max(high for _, high in due)) if due else None
             return {} if span is None else self._frames_by_time(reading, span, places)
         frames = self._frames_by_arrival(reading, places)
         if frames:

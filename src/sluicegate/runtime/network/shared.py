@@ -14,7 +14,7 @@ from sluicegate.expr.nodes import Literal, Value
 from sluicegate.expr.types import Type
 from sluicegate.graph.operators import Aggregate, Join, Shield, walk
 from sluicegate.graph.plan import AuthorizedPlan
-from sluicegate.rewrite.sharing.idents import Idents
+from sluicegate.rewrite.sharing.idents import Idents, hash_text
 from sluicegate.rewrite.sharing.model import Network
 from sluicegate.rewrite.sharing.optimize import build_network, normalize
 from sluicegate.runtime.network.bind_shape import bind_shape
@@ -111,7 +111,8 @@ class Networks:
                 self._plans.popitem(last=False)
         self._plans.move_to_end(key)
         plan = self._plans[key]
-        return plan, f"{guest.shape}:{guest.at}:{Idents().digest(plan.root)}"
+        shown = hash_text(repr((plan.outputs, plan.label)))[:16]
+        return plan, f"{guest.shape}:{guest.at}:{Idents().digest(plan.root)}:{shown}"
 
 
 def count_shared(network: Network) -> int:

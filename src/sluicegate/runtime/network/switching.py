@@ -72,6 +72,7 @@ class Switching:
         self._numbers: dict[tuple[int, int], int] = {}
         """Of sessions, by their query's number and when they opened."""
         self._next = 1
+        self._listened: frozenset[str] = frozenset()
         if self._path.exists():
             self._read(read_json(self._path))
 
@@ -79,9 +80,11 @@ class Switching:
         """Take in what the logs of switched queries have said since, and let go of what they all have passed."""
         switched = [each for each in running if each.switch is not None]
         if not switched:
+            self._listened = frozenset()
             return
         with self._lock:
-            names = sorted({name for each in switched for name in self._find_timed(each)})
+            names = sorted({name for each in switched for name in self.find_timed(each)})
+            self._listened = frozenset(names)
             changed = [self._hear(name) for name in names]
             found = [(query, self._match(query)) for query in switched]
             changed.append(self._number(found))
@@ -107,7 +110,7 @@ class Switching:
         if query.switch is None:
             return ()
         with self._lock:
-            who, timed = (query.switch, query.user), self._find_timed(query)
+            who, timed = (query.switch, query.user), self.find_timed(query)
             return tuple((name, self._hold(name, who, timed)) for name in timed)
 
     def _hold(self, name: str, who: _Who, timed: Sequence[str]) -> int:
@@ -121,10 +124,18 @@ class Switching:
         ]
         return max(min([heard.batch, *waiting]), heard.batch - MOST_HELD)
 
-    def open_users(self, query: str) -> frozenset[str]:
-        """For whom the query is open in every stream that has said anything of it."""
+    def heard(self, stream: str) -> int | None:
+        """The batch before which all that was said is known; None for a stream that no query with switches reads."""
         with self._lock:
-            boards = [each.board for each in self._heard.values() if query in each.board.holders]
+            return self._heard[stream].batch if stream in self._listened else None
+
+    def open_users(self, query: str, streams: Iterable[str] | None = None) -> frozenset[str]:
+        """For whom the query is open in all of the streams, or in every one that has said anything of it."""
+        with self._lock:
+            if streams is None:
+                boards = [each.board for each in self._heard.values() if query in each.board.holders]
+            else:
+                boards = [self._heard[name].board for name in streams if name in self._heard]
             return frozenset.intersection(*(each.users(query) for each in boards)) if boards else frozenset()
 
     def last_word(self, query: str, user: str, streams: Iterable[str]) -> int:
@@ -138,7 +149,8 @@ class Switching:
                 (word for each in holders if (word := each.last_word(user)) is not None), default=NEVER
             )
 
-    def _find_timed(self, query: Running) -> list[str]:
+    def find_timed(self, query: Running) -> list[str]:
+        """The streams whose punctuations open and close the query."""
         return [name for name in query.allowed.streams if self._logs[name].stream.event_time is not None]
 
     def _hear(self, name: str) -> bool:
@@ -156,7 +168,7 @@ class Switching:
         """By when they opened: only what every stream has opened is open."""
         who = (query.switch or "", query.user)
         own: dict[str, dict[int, Period]] = {}
-        for name in self._find_timed(query):
+        for name in self.find_timed(query):
             heard = self._heard.get(name)
             own[name] = {} if heard is None else {each.opened: each for each in heard.periods.get(who, ())}
         opened = sorted(set.intersection(*(set(each) for each in own.values()))) if own else []
@@ -184,7 +196,7 @@ class Switching:
         read: dict[_Who, set[str]] = {}
         for query, own in found:
             who = (query.switch or "", query.user)
-            read.setdefault(who, set()).update(self._find_timed(query))
+            read.setdefault(who, set()).update(self.find_timed(query))
             for ts, session in own.items():
                 if not is_passed(session, query.place):
                     kept |= {(name, who, ts) for name in session.periods}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 AT_ONCE = 10_000
 """Rows that are fetched, and held, together."""
 _SECONDS = 5
+_NO_FILE = f"{os.devnull}/none"
+"""A path under which there is never anything; of the device itself libpq would complain on standard error."""
 SECRET_PREFIX = "SLUICEGATE_SECRET_"  # noqa: S105 — where secrets are looked for, not one
 SECRETS_FOLDER = "SLUICEGATE_SECRETS"
 
@@ -50,6 +52,17 @@ class Database(ABC):
     def count(self) -> int:
         """How many rows there are."""
         return int(self._ask("count(*)"))
+
+    def count_keys(self, key: Sequence[str]) -> int:
+        """How many different keys they have."""
+        keys = f"SELECT DISTINCT {', '.join(map(_column, key))} FROM {self._table()} AS t"
+        ((found,),) = next(self._fetch(f"SELECT count(*) FROM ({keys}) AS k", ()))
+        return int(found)
+
+    def count_versions(self) -> int:
+        """How many rows have a version."""
+        version = self._declared.version
+        return 0 if version is None else int(self._ask(f"count({_column(version)})"))
 
     def newest(self) -> object:
         """The greatest version, None where none is named or known."""
@@ -164,7 +177,9 @@ class PostgresDatabase(Database):
             port=place.get("port"),
             user=place.get("user"),
             sslmode=place.get("sslmode"),
-            password=find_secret(self._declared.secret),
+            # empty rather than none, so that libpq looks neither in its environment nor in a file
+            password=find_secret(self._declared.secret) or "",
+            passfile=_NO_FILE,
             connect_timeout=_SECONDS,
             application_name="sluicegate",
             tcp_user_timeout=1000 * _SECONDS,

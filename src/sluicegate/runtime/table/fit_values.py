@@ -22,6 +22,16 @@ _NULL: frozenset[type] = frozenset({type(None)})
 _RANGES = {Kind.INT: 1 << 31, Kind.BIGINT: 1 << 63}
 
 
+def find_key(stream: Stream, row: Sequence[object]) -> tuple[Value, ...] | None:
+    """The key of a row that does not fit, where that much of it does."""
+    given = dict(zip((name for name, _ in stream.attributes), row, strict=True))
+    types = dict(stream.attributes)
+    try:
+        return tuple(fit(name, types[name], given[name]) for name in stream.key)
+    except Misfit:
+        return None
+
+
 def fit_rows(stream: Stream, piece: Sequence[Sequence[object]]) -> list[tuple[Value, ...]] | None:
     """What `fit_values` gives for each row, column by column, which is far cheaper; None where a value needs a closer look."""
     columns = []

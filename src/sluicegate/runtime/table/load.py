@@ -14,7 +14,7 @@ from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.frames import make_table
 from sluicegate.runtime.inputs import DeadLetter, Loaded, Misfit
 from sluicegate.runtime.table.databases import open_database
-from sluicegate.runtime.table.fit_values import fit_values
+from sluicegate.runtime.table.fit_values import find_key, fit_values
 from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark_text import quote_name
 
@@ -44,6 +44,7 @@ def _load(stream: Stream) -> Loaded:
     declared = read_database(stream)
     database = open_database(declared)
     found: dict[tuple[Value, ...], list[tuple[Value, ...]]] = {}
+    unfit: set[tuple[Value, ...] | None] = set()
     dead, count = [], 0
     places = [[name for name, _ in stream.attributes].index(each) for each in stream.key]
     with database.reading():
@@ -54,16 +55,16 @@ def _load(stream: Stream) -> Loaded:
                     row = fit_values(stream, each)
                     found.setdefault(tuple(row[at] for at in places), []).append(row)
                 except Misfit as reason:
+                    unfit.add(find_key(stream, each))
                     dead.append(DeadLetter(stream.name, count, str(reason)))
             if count > declared.rows:
                 message = f"the table of `{stream.name}` has more than {declared.rows} rows"
                 raise refuse_feed("table-too-large", message)
     database.close()
-    # a key that two rows have says nothing about which is meant
-    rows = [same[0] for same in found.values() if len(same) == 1]
-    dead += [
-        DeadLetter(stream.name, 0, "the key is not the row's alone") for s in found.values() for _ in s[1:]
-    ]
+    # a key that two rows have says nothing about which is meant, whether or not both fit
+    clash = [same for key, same in found.items() if len(same) > 1 or key in unfit]
+    rows = [same[0] for key, same in found.items() if len(same) == 1 and key not in unfit]
+    dead += [DeadLetter(stream.name, 0, "the key is not the row's alone") for same in clash for _ in same]
     return Loaded(make_table(stream, rows, range(len(rows))), tuple(dead))
 
 

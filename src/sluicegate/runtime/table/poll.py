@@ -12,7 +12,7 @@ from sluicegate.language.database_options import DatabaseTable
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.inputs import Misfit
 from sluicegate.runtime.table.databases import Database
-from sluicegate.runtime.table.fit_values import fit, fit_rows, fit_values
+from sluicegate.runtime.table.fit_values import find_key, fit_rows, fit_values
 from sluicegate.runtime.table.keyed_rows import Findings, KeyedRows
 
 _LOGGER = logging.getLogger(__name__)
@@ -55,13 +55,20 @@ class Poll:
         self._found, self._compared = Findings(), None
 
     def _read_some(self, count: int) -> tuple[Findings, bool]:
-        """By version where that can have missed nothing: a row that was deleted, or came late, shows in the count."""
-        if self._compared is None or self._newest is None or self._is_due():
-            return self._read_rows(None), True
-        found = self._read_rows(self._newest)
-        if self._count + found.new != count or found.misfits or found.repeats:
-            return self._read_rows(None), True
-        return found, False
+        """By version where counting tells of nothing that it would miss."""
+        if self._newest is not None and not self._is_due() and self._is_plain(count):
+            found = self._read_rows(self._newest)
+            # where nothing is as new as it was, an older state of the table was restored
+            missed = self._count + found.new != count or (count and not found.count)
+            if not missed and not found.misfits and not found.repeats:
+                return found, False
+        return self._read_rows(None), True
+
+    def _is_plain(self, count: int) -> bool:
+        """Whether all rows of the last reading came into force, and each row has a key of its own and a version now."""
+        if len(self._rows.index) != self._count:
+            return False
+        return self._database.count_versions() == count == self._database.count_keys(self._stream.key)
 
     def _is_due(self) -> bool:
         return self._compared is None or time.monotonic() - self._compared >= self._declared.compare / 1e6
@@ -88,14 +95,6 @@ class Poll:
                 rows.append(fit_values(self._stream, each))
             except Misfit:
                 found.misfits += 1
-                unfit += self._find_key(each)
+                key = find_key(self._stream, each)
+                unfit += [] if key is None else [key]
         self._rows.look(found, rows, unfit)
-
-    def _find_key(self, row: Sequence[object]) -> list[tuple[Value, ...]]:
-        """The key of a row that does not fit, where that much of it does."""
-        given = dict(zip((name for name, _ in self._stream.attributes), row, strict=True))
-        types = dict(self._stream.attributes)
-        try:
-            return [tuple(fit(name, types[name], given[name]) for name in self._stream.key)]
-        except Misfit:
-            return []

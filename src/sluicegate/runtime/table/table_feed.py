@@ -40,7 +40,9 @@ class TableFeed:
             (self.log.folder / _AGAIN).touch(mode=0o600)
         self._turn, self._stopping = threading.Lock(), threading.Event()
         self._threads: list[threading.Thread] = []
-        self._epoch, self._answered = 0, 0.0
+        self._epoch = 0
+        self._asked: float | None = None
+        """When the first of the readings began that have not been answered."""
         self.failure: str | None = None
         """Why nothing is in force, in our words."""
 
@@ -58,7 +60,6 @@ class TableFeed:
         if not self._threads:
             declared = read_database(self.stream)
             database = open_database(declared)
-            self._answered = time.monotonic()
             read = (self._follow, Poll(self.rows, database, declared), database, declared)
             watch = (self._watch, database, declared)
             for target, *given in (read, watch):
@@ -75,9 +76,11 @@ class TableFeed:
     def _follow(self, poll: Poll, database: Database, declared: DatabaseTable) -> None:
         while not self._stopping.is_set():
             begun, epoch = time.monotonic(), self._epoch
+            with self._turn:
+                self._asked = begun if self._asked is None else self._asked
             try:
                 poll.read()
-                self._take(poll, epoch, begun)
+                self._take(poll, epoch)
             except DiagnosticError as error:
                 poll.forget()
                 self._give_up(error.diagnostics[0].message)
@@ -89,7 +92,7 @@ class TableFeed:
             self._stopping.wait(max(declared.every / 1e6 - took, took))
         database.close()
 
-    def _take(self, poll: Poll, epoch: int, begun: float) -> None:
+    def _take(self, poll: Poll, epoch: int) -> None:
         """What was read, unless it was given up meanwhile: then it was compared with what is no longer in force."""
         with self._turn:
             if self._epoch != epoch:
@@ -98,7 +101,7 @@ class TableFeed:
             if self._stopping.is_set():
                 return
             changed = poll.take() | (not self.log.ready)
-            self.log.ready, self.failure, self._answered = True, None, begun
+            self.log.ready, self.failure, self._asked = True, None, None
         if changed:
             self._tell()
 
@@ -106,16 +109,19 @@ class TableFeed:
         """Beside the reading, which may hang."""
         within = declared.within / 1e6
         while not self._stopping.wait(min(within / 4, 1.0)):
-            if time.monotonic() - self._answered > within:
-                self._give_up(f"the table of `{self.stream.name}` cannot be read")
+            asked = self._asked
+            if asked is not None and time.monotonic() - asked > within:
+                self._give_up(f"the table of `{self.stream.name}` cannot be read", asked)
                 database.interrupt()
         database.interrupt()
 
-    def _give_up(self, reason: str) -> None:
-        """Of no row is it known any more that it is still there (R7)."""
+    def _give_up(self, reason: str, asked: float | None = None) -> None:
+        """Of no row is it known any more that it is still there (R7), unless what was asked then is answered by now."""
         with self._turn:
-            if self._stopping.is_set():
+            if self._stopping.is_set() or (asked is not None and asked != self._asked):
                 return
+            # the next reading has all the time of a first one
+            self._asked = None
             if self.failure is None or len(self.rows.index):
                 self._epoch += 1
                 _LOGGER.warning("%s: none of its rows is in force", reason)

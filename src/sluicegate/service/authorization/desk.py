@@ -207,8 +207,8 @@ class Desk:
         request: str = "",
         renew: bool = False,
     ) -> Subscription:
-        """For oneself, where everything else is proven; its owner and administrators also for others, whose switches stay
-        closed until it is.
+        """For oneself, where everything else is proven; administrators also for others, whose switches stay closed until
+        it is.
         """
         whom = user or caller.user
         action = "subscription-renew" if renew else "subscription-make"
@@ -232,9 +232,9 @@ class Desk:
         self, caller: Principal, wish: Subscription, renew: bool, known: Subscription | None
     ) -> None:
         gateway, state = self._gateway, self._server.state
-        query = self.show(caller, wish.query)
+        self.show(caller, wish.query)
         if wish.user != caller.user:
-            self._check_owner(caller, state, wish.query)
+            self._check_admin(caller, "only administrators subscribe others")
         elif caller.claimed or caller.profile:
             raise refuse("shared-session", "roles and profile of this session are not the catalog's")
         if wish.user not in gateway.catalog.users:
@@ -244,7 +244,7 @@ class Desk:
         held = gateway.catalog.roles_of(wish.user) & set(wish.roles)
         if wish.user == caller.user and not held <= caller.roles:
             raise refuse("shared-session", "this session has fewer roles than the subscription was made with")
-        if self.may_manage(caller, query) and wish.user != caller.user:
+        if wish.user != caller.user:
             return
         catalog = gateway.engine.catalog
         judge = judge_grants(catalog, gateway.engine.graphs.manner)
@@ -285,9 +285,15 @@ class Desk:
         ]
         return sorted(found, key=lambda each: each.key)
 
-    def _check_admin(self, caller: Principal) -> None:
+    def may_look_into(self, caller: Principal, found: Subscription) -> bool:
+        """Roles, state and reason tell of the user's profile and grants: an owner sees who is subscribed, not how."""
+        return caller.is_admin or found.user == caller.user
+
+    def _check_admin(
+        self, caller: Principal, message: str = "only administrators give and take credentials"
+    ) -> None:
         if not caller.is_admin:
-            raise refuse("administrators-only", "only administrators give and take credentials")
+            raise refuse("administrators-only", message)
 
     def _expire(self, seconds: float) -> int:
         return self._server.now() + to_micros(min(seconds, MOST_SECONDS))

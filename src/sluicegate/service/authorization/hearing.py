@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.service.authorization.events import ACTOR, write_event
 from sluicegate.service.authorization.proofs import judge_grants, prove
-from sluicegate.service.authorization.state import Turned
+from sluicegate.service.authorization.spoken import is_older, take_last_word
+from sluicegate.service.authorization.state import Content, Said, State, Turned
+from sluicegate.service.naming import name_streams
+from sluicegate.service.store import Event
 
 if TYPE_CHECKING:
     from sluicegate.service.authorization.server import AuthorizationServer
+
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A punctuation that came in a stream, and the code by which it is refused."""
+
+    stream: str
+    punctuation: QueryPunctuation
+    code: str | None
+
+    @property
+    def word(self) -> Said:
+        said = self.punctuation
+        users = () if said.users is None else tuple(sorted(said.users))
+        return Said(said.query, users, said.positive, said.ts, self.stream)
 
 
 class Hearing:
@@ -21,33 +42,43 @@ class Hearing:
     def __init__(self, server: AuthorizationServer) -> None:
         self._server = server
 
-    def judge(self, punctuation: QueryPunctuation) -> str | None:
+    def judge(self, stream: str, punctuation: QueryPunctuation) -> str | None:
         """The code by which a punctuation of a stream's owner is refused. It takes no lock: streams wait for it.
 
         Closing is the owner's to say; opening takes the proof besides, for each user.
         """
-        state = self._server.state
-        if punctuation.query not in state.queries:
+        state, catalog = self._server.state, self._server.engine.catalog
+        query, users = state.queries.get(punctuation.query), punctuation.users or frozenset()
+        # of a query that does not read the stream its owner learns nothing, not even that there is one
+        if query is None or stream not in find_read(query.text, catalog) or not users <= catalog.users.keys():
             return "switch-unknown"
         if not punctuation.positive:
             return None
-        catalog, now = self._server.engine.catalog, self._server.now()
-        judge = judge_grants(catalog, self._server.engine.graphs.manner)
-        proven = [
-            prove(state, catalog, now, punctuation.query, user, judge) for user in punctuation.users or ()
-        ]
-        return None if all(each.holds for each in proven) else "switch-unproven"
+        now, judge = self._server.now(), judge_grants(catalog, self._server.engine.graphs.manner)
+        proven = [prove(state, catalog, now, punctuation.query, user, judge) for user in sorted(users)]
+        return None if all(each.may_open for each in proven) else "switch-unproven"
 
-    def hear(self, stream: str, punctuation: QueryPunctuation, sender: str | None, may: bool) -> str | None:
-        """Judge a punctuation that came in a stream, and put it on record; `may` for its owner and administrators."""
-        code = self.judge(punctuation) if may and sender is not None else "switch-owner"
-        self._note_said(stream, punctuation, sender or "", code)
-        return code
+    def hear(
+        self, stream: str, said: Sequence[QueryPunctuation], sender: str | None, may: bool
+    ) -> list[str | None]:
+        """Judge punctuations that came in a stream together, and put them on record; `may` for its owner and
+        administrators.
+        """
+        known: dict[tuple[str, frozenset[str] | None, bool], str | None] = {}
+        found = []
+        for each in said:
+            asked = (each.query, each.users, each.positive)
+            if asked not in known:
+                known[asked] = self.judge(stream, each) if may and sender is not None else "switch-owner"
+            found.append(Heard(stream, each, known[asked]))
+        return [each.code for each in self._note(found, sender or "")]
 
-    def hear_feed(self, stream: str, punctuation: QueryPunctuation, sender: str | None) -> str | None:
-        """One out of a feed with a source: it speaks for the stream's owner, who declared it, and for nobody else."""
+    def hear_feed(
+        self, stream: str, said: Sequence[QueryPunctuation], sender: str | None
+    ) -> list[str | None]:
+        """Those of a feed with a source: it speaks for the stream's owner, who declared it, and for nobody else."""
         found = self._server.engine.catalog.streams.get(stream)
-        return self.hear(stream, punctuation, sender, found is not None and sender == (found.owner or ""))
+        return self.hear(stream, said, sender, found is not None and sender == (found.owner or ""))
 
     def say_in(
         self, stream: str, sender: str, make: Callable[[int], QueryPunctuation]
@@ -55,23 +86,73 @@ class Hearing:
         """Put one at the end of a stream now; what closes, closes here. It, and the code where it is refused."""
         with self._server.lock:
             punctuation = make(self._server.next_ts())
-            code = self.judge(punctuation)
+            code = self.judge(stream, punctuation)
             if code is None and not punctuation.positive:
                 self._server.engine.tell(punctuation, stream)
             # what is not on record does not open
-            self._note_said(stream, punctuation, sender, code)
-            if code is None and punctuation.positive:
+            (heard,) = self._note([Heard(stream, punctuation, code)], sender)
+            if heard.code is None and punctuation.positive:
                 self._server.engine.tell(punctuation, stream)
-            return punctuation, code
+            return punctuation, heard.code
 
-    def _note_said(self, stream: str, punctuation: QueryPunctuation, sender: str, code: str | None) -> None:
-        """To history and audit; its time counts for those after it."""
-        users = () if punctuation.users is None else tuple(sorted(punctuation.users))
-        reason = f"`{sender}` said so in the stream" if code is None else "deny"
-        turned = Turned(punctuation.query, users, punctuation.positive, punctuation.ts, reason, (stream,))
+    def _note(self, heard: Sequence[Heard], sender: str) -> list[Heard]:
+        """To history and audit, in one go; what would be discarded as older than the last word is found here."""
+        found = list(heard)
+
+        def decide(state: State) -> Sequence[Content]:
+            found[:] = _refuse_old(state, heard)
+            return [each.word for each in found if each.code is None]
+
+        if any(each.code is None for each in heard):
+            self._server.words.add(self._server.state, sender, self._server.now(), decide)
+        self._server.record(self._write_events(found, sender))
+        return found
+
+    def _write_events(self, heard: Sequence[Heard], sender: str) -> list[Event]:
+        """One for all that are alike, with the users they name."""
+        alike: dict[tuple[str, str, bool, str | None], list[Heard]] = {}
+        for each in heard:
+            said = each.punctuation
+            alike.setdefault((each.stream, said.query, said.positive, each.code), []).append(each)
+        return [self._write_event(each, sender) for each in alike.values()]
+
+    def _write_event(self, alike: Sequence[Heard], sender: str) -> Event:
+        first, word = alike[0], alike[0].word
+        users = sorted({user for each in alike for user in each.word.users})
+        more = (f"and {len(users) - _MOST_NAMED} more",) if len(users) > _MOST_NAMED else ()
+        everybody = any(each.punctuation.users is None for each in alike)
+        named = () if everybody else (*users[:_MOST_NAMED], *more)
+        reason = f"`{sender}` said so in the stream" if first.code is None else "deny"
+        turned = Turned(word.query, named, word.positive, word.ts, reason, (first.stream,))
         event = replace(write_event(turned, self._server.engine.catalog.version), principal=sender or ACTOR)
-        if code is None:
-            self._server.words.add(self._server.state, sender, self._server.now(), lambda _: [turned])
+        return event if first.code is None else replace(event, notices=(first.code, first.stream))
+
+
+def _refuse_old(state: State, heard: Sequence[Heard]) -> list[Heard]:
+    """Each by what was said before it, also among themselves."""
+    found, known = [], dict(state.last_words)
+    for each in heard:
+        word = each.word
+        last = known.get(word.query, {})
+        if each.code is not None:
+            found.append(each)
+        elif not word.positive and is_older(last, word.stream, word.users, word.ts):
+            found.append(replace(each, code="switch-old"))
         else:
-            event = replace(event, notices=(code, stream))
-        self._server.record([event])
+            found.append(each)
+            known[word.query] = take_last_word(last, (word.stream,), word.users, word.ts)
+    return found
+
+
+def find_read(text: str, catalog: Catalog) -> frozenset[str]:
+    """The streams that a query reads; of named results those that they are made of."""
+    found: set[str] = set()
+    left = list(name_streams(text))
+    while left:
+        name = left.pop()
+        stream = catalog.streams.get(name)
+        if name in found or stream is None:
+            continue
+        found.add(name)
+        left += name_streams(stream.query) if stream.query is not None else ()
+    return frozenset(found)

@@ -36,12 +36,13 @@ class Ground(Enum):
     CREDENTIAL_REVOKED = "the credential is revoked"
     CREDENTIAL_OVER = "the credential has expired"
     NOT_GRANTED = "no grant lets the user have what the query asks for"
+    CLOSED = "the owner of a stream closed it in the data, and has not opened it since"
     UNKNOWN = "the proof could not be evaluated"
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`until` is when a proof that holds now ends by itself."""
+    """`until` is when a proof that holds now, but for an owner's closing, ends by itself."""
 
     ground: Ground
     until: int = 0
@@ -49,6 +50,11 @@ class Proof:
     @property
     def holds(self) -> bool:
         return self.ground is Ground.PROVEN
+
+    @property
+    def may_open(self) -> bool:
+        """Whether nothing is missing but the word of an owner who closed."""
+        return self.ground in (Ground.PROVEN, Ground.CLOSED)
 
 
 Judge: TypeAlias = Callable[[SharedQuery, Subscription], bool]
@@ -105,7 +111,11 @@ def _prove(state: State, catalog: Catalog, now: int, subscription: Subscription,
         return admitted
     if not judge(query, subscription):
         return Proof(Ground.NOT_GRANTED)
-    return Proof(Ground.PROVEN, min(admitted.until, subscription.expires))
+    until = min(admitted.until, subscription.expires)
+    # last, so that it stands for a proof of everything else
+    if state.is_closed(subscription.query, subscription.user, catalog.streams):
+        return Proof(Ground.CLOSED, until)
+    return Proof(Ground.PROVEN, until)
 
 
 def _find_admission(state: State, catalog: Catalog, now: int, subscription: Subscription) -> Proof:

@@ -5,13 +5,20 @@ It is the fold of words, which are only ever added; times are microseconds since
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from sluicegate.errors import InvariantError
 from sluicegate.runtime.network.seats import Seat
+from sluicegate.service.authorization.spoken import (
+    LastWords,
+    OwnerWords,
+    is_closed,
+    take_last_word,
+    take_owner_word,
+)
 
 Key: TypeAlias = tuple[str, str]
 
@@ -144,7 +151,27 @@ class Turned:
     streams: tuple[str, ...]
 
 
-Content: TypeAlias = Create | Drop | Admit | Refuse | Issue | Revoke | Subscribe | Cancel | Turned
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A punctuation in the data, of the stream's owner or an administrator; no users are everybody."""
+
+    query: str
+    users: tuple[str, ...]
+    positive: bool
+    ts: int
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the catalog's changes up to a version dropped was taken back."""
+
+    version: int
+
+
+Content: TypeAlias = (
+    Create | Drop | Admit | Refuse | Issue | Revoke | Subscribe | Cancel | Turned | Said | Seen
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +196,17 @@ class State:
     credentials: Mapping[Key, Credential] = field(default_factory=lambda: MappingProxyType({}))
     subscriptions: Mapping[Key, Subscription] = field(default_factory=lambda: MappingProxyType({}))
 
+    owner_words: Mapping[str, OwnerWords] = field(default_factory=lambda: MappingProxyType({}))
+    """By query."""
+    last_words: Mapping[str, LastWords] = field(default_factory=lambda: MappingProxyType({}))
+    """By query."""
+    seen: int = 0
+    """The version of the catalog up to which what was dropped is taken back."""
+
+    def is_closed(self, query: str, user: str, streams: Container[str]) -> bool:
+        """Whether an owner of one of the streams keeps the query closed for the user."""
+        return is_closed(self.owner_words.get(query, MappingProxyType({})), user, streams)
+
     def policies_of(self, query: str) -> tuple[Policy, ...]:
         return tuple(sorted(self.policies.get(query, ()), key=lambda each: each.parts))
 
@@ -191,17 +229,20 @@ class _Fold:
         self._number, self._latest = state.number, state.latest
         self._queries, self._policies = dict(state.queries), dict(state.policies)
         self._credentials, self._subscriptions = dict(state.credentials), dict(state.subscriptions)
+        self._owner_words, self._last_words = dict(state.owner_words), dict(state.last_words)
+        self._seen = state.seen
 
     def finish(self) -> State:
-        parts = (self._queries, self._policies, self._credentials, self._subscriptions)
-        queries, policies, credentials, subscriptions = parts
         return State(
             self._number,
             self._latest,
-            MappingProxyType(queries),
-            MappingProxyType(policies),
-            MappingProxyType(credentials),
-            MappingProxyType(subscriptions),
+            MappingProxyType(self._queries),
+            MappingProxyType(self._policies),
+            MappingProxyType(self._credentials),
+            MappingProxyType(self._subscriptions),
+            MappingProxyType(self._owner_words),
+            MappingProxyType(self._last_words),
+            self._seen,
         )
 
     def take(self, word: Word) -> None:
@@ -224,10 +265,22 @@ class _Fold:
                 self._subscriptions[query, user] = Subscription(query, user, roles, expires)
             case Cancel(query, user):
                 self._subscriptions.pop((query, user), None)
-            case Turned(ts=ts):
-                self._latest = max(self._latest, ts)
+            case Turned(query=query, users=users, ts=ts, streams=streams):
+                self._turn(query, users, ts, streams)
+            case Said(query, users, positive, ts, stream):
+                self._turn(query, users, ts, (stream,))
+                known = self._owner_words.get(query, MappingProxyType({}))
+                self._owner_words[query] = take_owner_word(known, stream, users, positive, ts)
+            case Seen(version):
+                self._seen = max(self._seen, version)
             case _:
                 raise TypeError(f"unknown word {type(word.content).__name__}")
+
+    def _turn(self, query: str, users: tuple[str, ...], ts: int, streams: tuple[str, ...]) -> None:
+        self._latest = max(self._latest, ts)
+        if query in self._queries:
+            known = self._last_words.get(query, MappingProxyType({}))
+            self._last_words[query] = take_last_word(known, streams, users, ts)
 
     def _find(self, query: str) -> frozenset[Policy]:
         return self._policies.get(query, frozenset())
@@ -240,6 +293,7 @@ class _Fold:
     def _drop(self, name: str) -> None:
         """With all that was said of it."""
         self._queries.pop(name, None)
-        self._policies.pop(name, None)
+        for parts in (self._policies, self._owner_words, self._last_words):
+            parts.pop(name, None)
         for key in [each for each in self._subscriptions if each[0] == name]:
             del self._subscriptions[key]

@@ -16,6 +16,8 @@ from sluicegate.service.authorization.state import (
     Issue,
     Refuse,
     Revoke,
+    Said,
+    Seen,
     State,
     Subscribe,
     Turned,
@@ -27,7 +29,7 @@ from sluicegate.service.store.records import clean_text
 
 _KINDS: Mapping[str, Callable[..., Content]] = {
     each.__name__.lower(): each
-    for each in (Create, Drop, Admit, Refuse, Issue, Revoke, Subscribe, Cancel, Turned)
+    for each in (Create, Drop, Admit, Refuse, Issue, Revoke, Subscribe, Cancel, Turned, Said, Seen)
 }
 _LISTS = frozenset({"roles", "users", "streams"})
 # put together from constants of this package; values are bound

@@ -94,7 +94,8 @@ def _blur(denied: Denied, principal: Principal) -> Denied:
 def hide_unknown(principal: Principal, catalog: Catalog) -> Catalog:
     """The part of the catalog that the principal may know: its own streams whole, others as far as its grants name
     them. `catalog` is its seat."""
-    held = catalog.grants_to(principal.user)
+    # what is closed allows nothing, so it tells nothing
+    held = tuple(each for each in catalog.grants_to(principal.user) if each.closed is None)
     named = {ref.stream for grant in held for ref in grant.streams}
     streams = {
         name: stream if principal.owns(stream) else _show_attributes(stream, held)

@@ -89,7 +89,7 @@ def subscribe(
 ) -> SubscriptionAnswer:
     """Subscribe until it expires; results are read by the handle told, as those of any query."""
     made = gateway.shared.subscribe(caller, name, asked.user, asked.expires_in, request_id)
-    return _show_subscription(gateway, made)
+    return _show_subscription(gateway, caller, made)
 
 
 def renew(
@@ -97,7 +97,7 @@ def renew(
 ) -> SubscriptionAnswer:
     """Let a subscription last longer, or from now on again where it had expired."""
     made = gateway.shared.subscribe(caller, name, asked.user, asked.expires_in, request_id, renew=True)
-    return _show_subscription(gateway, made)
+    return _show_subscription(gateway, caller, made)
 
 
 def cancel(
@@ -111,7 +111,7 @@ def cancel(
 def list_subscriptions(caller: Caller, gateway: OpenGateway) -> SubscriptionsAnswer:
     """One's own, and those to one's queries; for administrators all."""
     found = gateway.shared.list_subscriptions(caller)
-    return SubscriptionsAnswer(subscriptions=[_show_subscription(gateway, each) for each in found])
+    return SubscriptionsAnswer(subscriptions=[_show_subscription(gateway, caller, each) for each in found])
 
 
 def issue(
@@ -157,17 +157,20 @@ def _show(gateway: Gateway, caller: Principal, query: SharedQuery) -> SharedAnsw
         owner=query.owner,
         query=query.text if managed or found else None,
         policies=policies if managed else None,
-        subscriptions=[_show_subscription(gateway, each) for each in found],
+        subscriptions=[_show_subscription(gateway, caller, each) for each in found],
     )
 
 
-def _show_subscription(gateway: Gateway, found: Subscription) -> SubscriptionAnswer:
-    server = gateway.authorization
+def _show_subscription(gateway: Gateway, caller: Principal, found: Subscription) -> SubscriptionAnswer:
+    """Of others, those who do not administer see that there is one."""
+    server, expires = gateway.authorization, show_instant(found.expires)
+    if not gateway.shared.may_look_into(caller, found):
+        return SubscriptionAnswer(query=found.query, user=found.user, expires=expires)
     return SubscriptionAnswer(
         query=found.query,
         user=found.user,
         roles=list(found.roles),
-        expires=show_instant(found.expires),
+        expires=expires,
         handle=server.find_handle(found.key),
         is_open=server.is_open(found.key),
         reason=server.grounds.get(found.key, Ground.UNKNOWN).value,

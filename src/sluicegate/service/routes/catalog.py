@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query, Request
@@ -85,7 +86,7 @@ async def wait_version(
 
 
 def show_catalog(caller: Caller, gateway: OpenGateway) -> CatalogAnswer:
-    """For administrators all of it as text; for others what they own or granted."""
+    """For administrators all of it as text; for others what they own or granted, without the OPTIONS of sources."""
     catalog = gateway.catalog
     shown = catalog if caller.is_admin else _find_own(catalog, caller)
     text = "\n".join(print_statement(each) for each in catalog_statements(shown))
@@ -93,7 +94,8 @@ def show_catalog(caller: Caller, gateway: OpenGateway) -> CatalogAnswer:
 
 
 def _find_own(catalog: Catalog, caller: Principal) -> Catalog:
-    streams = {name: each for name, each in catalog.streams.items() if caller.owns(each)}
+    # only administrators write OPTIONS, which name hosts, accounts, paths and secrets
+    streams = {name: replace(each, options=()) for name, each in catalog.streams.items() if caller.owns(each)}
     grants = {
         name: each
         for name, each in catalog.grants.items()

@@ -13,9 +13,10 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.language.xacml.carrier import read_carried
 from sluicegate.rewrite.explain import Explanation
 from sluicegate.rewrite.explain_json import explanation_json
-from sluicegate.service.access import Caller, Need, OpenGateway, RequestId, Route
+from sluicegate.service.access import Caller, Need, OpenGateway, Reading, RequestId, Route
 from sluicegate.service.gateway import Gateway
 from sluicegate.service.identity.principal import Principal
+from sluicegate.service.limits import check_length
 from sluicegate.service.presenting import show_query
 from sluicegate.service.routes.xacml import JSON, XML, find_kind
 from sluicegate.service.schemas import (
@@ -31,14 +32,17 @@ _HANDLE = "/v1/queries/{handle}"
 
 
 def explain(
-    asked: ExplainAsked, caller: Caller, gateway: OpenGateway, request_id: RequestId
+    asked: ExplainAsked, caller: Caller, gateway: OpenGateway, reading: Reading, request_id: RequestId
 ) -> dict[str, Any]:
     """What one may have of a query, and why; nothing is run."""
-    found = gateway.explain(caller, asked.query, asked.graphs)
-    gateway.record(
-        caller, "explain", asked.query, grants=found.used, decision=found.decision.value, request=request_id
-    )
-    shown = explanation_json(found, _may_see_policies(caller, gateway, found))
+    check_length(asked.query)
+    with reading.take(caller.user):
+        found = gateway.explain(caller, asked.query, asked.graphs)
+        decision = found.decision.value
+        gateway.record(
+            caller, "explain", asked.query, grants=found.used, decision=decision, request=request_id
+        )
+        shown = explanation_json(found, _may_see_policies(caller, gateway, found))
     return {**shown, "version": gateway.engine.catalog.version}
 
 
