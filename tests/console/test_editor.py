@@ -108,6 +108,7 @@ def test_edges_that_do_not_fit_are_not_drawn_and_steps_go_back(
     tab.find(".operator.union").wait_for()
     assert tab.find(".operator").count() == 5
     editor.wait_edges(4)
+    tab.wait_until("() => document.querySelector('.written').textContent.startsWith('SELECT')")
     before = editor.text
     # a stream of six attributes is no branch beside one of a single text
     editor.draw(".react-flow__node:has(.source):has-text('AIS')", ".react-flow__node:has(.union)")

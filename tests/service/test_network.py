@@ -26,7 +26,8 @@ def test_a_paused_query_is_closed(tmp_path: Path) -> None:
         handle = world.register("ann")
         assert world.post("ann", f"/v1/queries/{handle}/pause", {}).status_code == 200
         found = world.call("root", "GET", "/v1/network").json()
-        assert found["queries"][handle]["open"] is False
+        (query,) = found["queries"].values()
+        assert (query["handle"], query["open"]) == (handle, False)
         assert not any(each["runs"] for each in found["operators"])
 
 

@@ -94,6 +94,7 @@ class DiffAnswer(BaseModel):
 
 
 class NetworkQueryAnswer(BaseModel):
+    handle: str
     user: str
     query: str
     switch: str | None = Field(
@@ -106,7 +107,7 @@ class NetworkAnswer(BaseModel):
     operators: list[dict[str, Any]]
     edges: list[dict[str, Any]]
     switches: list[dict[str, Any]]
-    outputs: dict[str, str] = Field(description="the operator of each query's rows, by handle")
+    outputs: dict[str, str] = Field(description="the operator of each query's rows")
     counts: dict[str, int]
-    queries: dict[str, NetworkQueryAnswer] = Field(description="by handle")
+    queries: dict[str, NetworkQueryAnswer] = Field(description="by the names that the network has for them")
     left_out: int = Field(description="how many running queries are not shown")

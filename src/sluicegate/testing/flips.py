@@ -194,7 +194,7 @@ class _Watch:
         self._thread.join()
 
 
-def _settle(engine: Engine, patience: float = 60.0) -> None:
+def _settle(engine: Engine, patience: float = 300.0) -> None:
     """Until every query stands at the end of its logs."""
     for log in engine.feeds.logs.values():
         log.finish()

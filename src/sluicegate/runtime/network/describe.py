@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sluicegate.expr.nodes import Literal
@@ -19,19 +19,20 @@ MOST_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The network of some of the running queries, by their handles; those of them that are open."""
+    """The network of some of the running queries, by names for people; what these stand for, and which are open."""
 
     network: Network
+    queries: Mapping[str, Running]
     opened: frozenset[str]
     left_out: int
 
 
 def describe_running(queries: Sequence[Running], is_open: Callable[[Running], bool]) -> Shown:
     """What follows a stream is shown without a value: it is another one in each tick."""
-    shown = queries[:MOST_SHOWN]
-    network = build_network({each.handle: _find_plan(each) for each in shown})
-    opened = frozenset(each.handle for each in shown if is_open(each))
-    return Shown(network, opened, len(queries) - len(shown))
+    shown = {f"{each.user}/{each.handle[:8]}": each for each in queries[:MOST_SHOWN]}
+    network = build_network({name: _find_plan(each) for name, each in shown.items()})
+    opened = frozenset(name for name, each in shown.items() if is_open(each))
+    return Shown(network, shown, opened, len(queries) - len(shown))
 
 
 def _find_plan(query: Running) -> AuthorizedPlan:

@@ -28,16 +28,15 @@ def show_network(request: Request, caller: Caller, gateway: OpenGateway) -> Resp
             media_type=_SVG,
             headers={"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"},
         )
-    running = {each.handle: each for each in gateway.engine.running}
     queries = {
-        handle: NetworkQueryAnswer(
-            user=running[handle].user,
-            query=running[handle].query,
-            switch=running[handle].switch,
-            open=handle in shown.opened,
+        name: NetworkQueryAnswer(
+            handle=each.handle,
+            user=each.user,
+            query=each.query,
+            switch=each.switch,
+            open=name in shown.opened,
         )
-        for handle in shown.network.outputs
-        if handle in running
+        for name, each in shown.queries.items()
     }
     parts: dict[str, Any] = network_json(shown.network, switches, shown.opened)
     answer = NetworkAnswer(**parts, queries=queries, left_out=shown.left_out)
