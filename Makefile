@@ -31,7 +31,7 @@ test: setup ## Run every test
 	@$(BIN)/pytest -n 2 --dist loadfile -m spark $(ARGS)
 
 test-fast: setup ## Run the tests that take no more than a minute together, without Spark
-	@$(BIN)/pytest -n auto -m "not slow and not spark" $(addprefix --ignore=tests/,architecture differential property security service spark) $(ARGS)
+	@$(BIN)/pytest -n auto -m "not slow and not spark" $(addprefix --ignore=tests/,architecture console differential property security service spark) $(ARGS)
 
 lint: setup ## Check style, formatting and types
 	@$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from service.gateway_world import CATALOG, World
+from sluicegate.runtime.feed.said import Said
 from sluicegate.service.identity.clock import Now
 
 DAY = 86_400
@@ -76,3 +77,14 @@ def audited(world: World, action: str) -> list[dict[str, Any]]:
 
 def code(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, str(answer.json()["error"]["code"])
+
+
+def drop_first_closings(found: list[Said]) -> list[Said]:
+    """Without those that stand where a query starts: they close what may be open, at the time of the last word."""
+    kept: list[Said] = []
+    latest = 0
+    for each in found:
+        if each.positive or each.ts > latest:
+            kept.append(each)
+        latest = max(latest, each.ts)
+    return kept

@@ -83,7 +83,7 @@ class Gateway:
         self.decisions = Decisions()
         self.pushing = Pushing(self)
         self.clockwork = Clockwork(self, self._clock, self._move_clock)
-        self.authorization = open_authorization(self._database, self.engine, self._clock, store.audit)
+        self.authorization = open_authorization(self._database, self.engine, self._clock, store)
         self.engine.feeds.judge_said = self.authorization.hearing.hear_feed
         self.shared = Desk(self, self.authorization)
         self._owners: dict[str, Seat] = {each.handle: each.seat for each in self.engine.running}

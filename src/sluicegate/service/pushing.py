@@ -29,6 +29,8 @@ from sluicegate.service.refusals import RefusedError, refuse
 from sluicegate.source import SourceText
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sluicegate.runtime.pushed import Pushed
     from sluicegate.service.gateway import Gateway
 
@@ -63,7 +65,7 @@ class Pushing:
         taken = int(found.table.num_rows)
         if taken:
             catalog = seat(principal, self._gateway.engine.catalog)
-            hear = self._make_switch_judge(principal, stream)
+            hear = self._judge_switches(principal, stream, found.table)
             told = self._gateway.engine.push(name, found.table, principal.user, catalog, hear)
             # the code and what it means: the message may name what is others'
             refused = [RefusedRow(found.numbers[at], _describe(code)) for at, code in told]
@@ -118,11 +120,17 @@ class Pushing:
             ts = said.ts
         return Punctuated(write_timestamp(ts), len(parsed))
 
-    def _make_switch_judge(
-        self, principal: Principal, stream: Stream
+    def _judge_switches(
+        self, principal: Principal, stream: Stream, rows: pa.Table
     ) -> Callable[[QueryPunctuation, str | None], str | None]:
+        """Before the stream is locked: what is judged and put on record may take its time."""
+        from sluicegate.runtime.feed.carriage import SP
+        from sluicegate.runtime.feed.turning import judge_ahead, refuse_all
+
+        if SP not in rows.column_names:
+            return refuse_all
         may, hear = _may_turn(principal, stream), self._gateway.authorization.hearing.hear
-        return lambda said, sender: hear(stream.name, said, sender, may)
+        return judge_ahead(rows[SP], stream, lambda said: hear(stream.name, said, principal.user, may))
 
     def _find_right(self, principal: Principal, name: str, action: str, request: str) -> MayAppend:
         """What the caller may write; the owner of a punctuated stream may punctuate it without a grant."""

@@ -74,7 +74,7 @@ STATUS: Mapping[str, int] = {
     **dict.fromkeys(
         (
             *("rate-limit", "sign-in-blocked", "sign-in-busy", "query-limit", "saved-limit", "stream-limit"),
-            "shared-limit",
+            *("shared-limit", "shared-often"),
         ),
         429,
     ),

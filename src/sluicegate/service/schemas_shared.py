@@ -45,10 +45,12 @@ class SubscriptionAnswer(BaseModel):
     query: str
     user: str
     expires: str
-    roles: list[str] | None = Field(None, description="for its user and administrators, as all that follows")
-    handle: str | None = Field(None, description="its results are those of a query of this handle")
+    roles: list[str] | None = Field(
+        default=None, description="for its user and administrators, as all that follows"
+    )
+    handle: str | None = Field(default=None, description="its results are those of a query of this handle")
     is_open: bool | None = None
-    reason: str | None = Field(None, description="why its switch is as it is")
+    reason: str | None = Field(default=None, description="why its switch is as it is")
 
 
 class SharedAnswer(BaseModel):

@@ -19,6 +19,7 @@ from sluicegate.language.query_punctuation_wire import QUERY, read_query_punctua
 from sluicegate.policy.model import Stream
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.feed.carriage import SP
+from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.log_batch import ARRIVAL, BATCH_SHIFT
 from sluicegate.runtime.feed.misfits import LONGEST_RAW, PROBLEM, RAW
 from sluicegate.runtime.feed.said import Said, place_said
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 Judge: TypeAlias = Callable[[QueryPunctuation, str | None], str | None]
 """The code by which a punctuation of this sender is refused, None where it is taken."""
+JudgeAll: TypeAlias = Callable[[Sequence[QueryPunctuation]], Sequence[str | None]]
+"""The same for all that came together, in order."""
+MOST_SAID = 1_000
+"""Punctuations for queries in one push: each is judged, and on record."""
 ALONE = "a punctuation for a query stands by itself"
 _MARK = f'"{QUERY}"'
 _LONGEST = LONGEST_RAW // 4
@@ -102,6 +107,29 @@ def hear_texts(
         else:
             refused.append(Refused(place, code, f"it is refused for `{punctuation.query[:60]}`", text))
     return Heard(tuple(taken), tuple(refused))
+
+
+def judge_ahead(texts: pa.ChunkedArray, stream: Stream, judge_all: JudgeAll) -> Judge:
+    """A judge whose answers for these texts are all there: it waits for nobody, while others wait for the stream.
+
+    Raises where there are more for queries than `MOST_SAID`.
+    """
+    places = find_query_level(texts)
+    if len(places) > MOST_SAID:
+        message = f"there are {len(places)} punctuations for queries, and {MOST_SAID} are taken at once"
+        raise refuse_feed("switch-many", message, "push them in several parts")
+    found = hear_texts([(at, texts[at].as_py(), None) for at in places], stream, lambda *_: None)
+    said = [each for _, each in found.taken]
+    answers: dict[QueryPunctuation, list[str | None]] = {}
+    for each, code in zip(said, judge_all(said) if said else (), strict=True):
+        answers.setdefault(each, []).append(code)
+
+    def judge(punctuation: QueryPunctuation, sender: str | None) -> str | None:
+        left = answers.get(punctuation)
+        # one of the future when it was judged is one of the future
+        return left.pop(0) if left else "sp-future"
+
+    return judge
 
 
 def write_letters(refused: Sequence[Refused], number: int) -> pa.Table:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.rewrite.notices import Decision
+from sluicegate.service.authorization.pace import Pace
 from sluicegate.service.authorization.proofs import Ground, judge_grants, prove_without
 from sluicegate.service.authorization.server import AuthorizationServer
 from sluicegate.service.authorization.state import (
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from sluicegate.service.gateway import Gateway
 
 MOST_QUERIES, MOST_POLICIES, MOST_CREDENTIALS = 1_000, 1_000, 10_000
+MOST_TURNS = 240
+"""Subscriptions that one who does not administer makes, renews and cancels in an hour: each is a word for good."""
 MOST_SECONDS = 10 * 366 * 86_400.0
 
 
@@ -43,6 +46,7 @@ class Desk:
 
     def __init__(self, gateway: Gateway, server: AuthorizationServer) -> None:
         self._gateway, self._server = gateway, server
+        self._pace = Pace(MOST_TURNS, to_micros(3600))
 
     def create(self, caller: Principal, name: str, text: str, request: str = "") -> SharedQuery:
         """A query that others may subscribe to; by those who could ask it themselves, and administrators."""
@@ -213,6 +217,7 @@ class Desk:
         whom = user or caller.user
         action = "subscription-renew" if renew else "subscription-make"
         with _Recorded(self._gateway, caller, action, f"{name} {whom}", request):
+            self._check_pace(caller)
             known = self._server.state.subscriptions.get((name, whom))
             wish = self._make_wish(caller, name, whom, seconds, known if renew else None)
             self._check_wish(caller, wish, renew, known)
@@ -272,6 +277,8 @@ class Desk:
             return [Cancel(name, whom)]
 
         with _Recorded(self._gateway, caller, "subscription-cancel", f"{name} {whom}", request):
+            # what closes is never kept waiting, but it counts
+            self._pace.take(caller.user, self._server.now())
             self._server.say(caller.user, decide)
 
     def list_subscriptions(self, caller: Principal, query: str | None = None) -> list[Subscription]:
@@ -284,6 +291,10 @@ class Desk:
             and (each.user == caller.user or self.may_manage(caller, state.queries[each.query]))
         ]
         return sorted(found, key=lambda each: each.key)
+
+    def _check_pace(self, caller: Principal) -> None:
+        if not caller.is_admin and not self._pace.take(caller.user, self._server.now()):
+            raise refuse("shared-often", f"you made and cancelled {MOST_TURNS} subscriptions within an hour")
 
     def may_look_into(self, caller: Principal, found: Subscription) -> bool:
         """Roles, state and reason tell of the user's profile and grants: an owner sees who is subscribed, not how."""

@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sluicegate.errors import DiagnosticError
+from sluicegate.graph.operators import sources
+from sluicegate.language.resolve import read_query
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.service.authorization.events import ACTOR, write_event
 from sluicegate.service.authorization.proofs import judge_grants, prove
 from sluicegate.service.authorization.spoken import is_older, take_last_word
-from sluicegate.service.authorization.state import Content, Said, State, Turned
-from sluicegate.service.naming import name_streams
+from sluicegate.service.authorization.state import Content, Said, SharedQuery, State, Turned
 from sluicegate.service.store import Event
+from sluicegate.source import SourceText
 
 if TYPE_CHECKING:
     from sluicegate.service.authorization.server import AuthorizationServer
@@ -41,6 +44,8 @@ class Hearing:
 
     def __init__(self, server: AuthorizationServer) -> None:
         self._server = server
+        self._read: tuple[Catalog | None, dict[int, frozenset[str]]] = (None, {})
+        """By the number of a query, the streams that it reads under that catalog; replaced whole."""
 
     def judge(self, stream: str, punctuation: QueryPunctuation) -> str | None:
         """The code by which a punctuation of a stream's owner is refused. It takes no lock: streams wait for it.
@@ -50,13 +55,25 @@ class Hearing:
         state, catalog = self._server.state, self._server.engine.catalog
         query, users = state.queries.get(punctuation.query), punctuation.users or frozenset()
         # of a query that does not read the stream its owner learns nothing, not even that there is one
-        if query is None or stream not in find_read(query.text, catalog) or not users <= catalog.users.keys():
+        if (
+            query is None
+            or stream not in self._find_read(query, catalog)
+            or not users <= catalog.users.keys()
+        ):
             return "switch-unknown"
         if not punctuation.positive:
             return None
         now, judge = self._server.now(), judge_grants(catalog, self._server.engine.graphs.manner)
         proven = [prove(state, catalog, now, punctuation.query, user, judge) for user in sorted(users)]
         return None if all(each.may_open for each in proven) else "switch-unproven"
+
+    def _find_read(self, query: SharedQuery, catalog: Catalog) -> frozenset[str]:
+        known = self._read
+        if known[0] is not catalog:
+            known = self._read = (catalog, {})
+        if query.number not in known[1]:
+            known[1][query.number] = find_read(query.text, catalog)
+        return known[1][query.number]
 
     def hear(
         self, stream: str, said: Sequence[QueryPunctuation], sender: str | None, may: bool
@@ -73,18 +90,18 @@ class Hearing:
             found.append(Heard(stream, each, known[asked]))
         return [each.code for each in self._note(found, sender or "")]
 
-    def hear_feed(
-        self, stream: str, said: Sequence[QueryPunctuation], sender: str | None
-    ) -> list[str | None]:
-        """Those of a feed with a source: it speaks for the stream's owner, who declared it, and for nobody else."""
+    def hear_feed(self, stream: str, said: QueryPunctuation, sender: str | None) -> str | None:
+        """One out of a feed with a source: it speaks for the stream's owner, who declared it, and for nobody else."""
         found = self._server.engine.catalog.streams.get(stream)
-        return self.hear(stream, said, sender, found is not None and sender == (found.owner or ""))
+        may = found is not None and sender == (found.owner or "")
+        return self.hear(stream, [said], sender, may)[0]
 
     def say_in(
         self, stream: str, sender: str, make: Callable[[int], QueryPunctuation]
     ) -> tuple[QueryPunctuation, str | None]:
         """Put one at the end of a stream now; what closes, closes here. It, and the code where it is refused."""
         with self._server.lock:
+            self._server.refresh()
             punctuation = make(self._server.next_ts())
             code = self.judge(stream, punctuation)
             if code is None and not punctuation.positive:
@@ -93,6 +110,9 @@ class Hearing:
             (heard,) = self._note([Heard(stream, punctuation, code)], sender)
             if heard.code is None and punctuation.positive:
                 self._server.engine.tell(punctuation, stream)
+            # an owner's word may be the last that a proof was waiting for
+            self._server.refresh()
+            self._server.look()
             return punctuation, heard.code
 
     def _note(self, heard: Sequence[Heard], sender: str) -> list[Heard]:
@@ -145,14 +165,17 @@ def _refuse_old(state: State, heard: Sequence[Heard]) -> list[Heard]:
 
 
 def find_read(text: str, catalog: Catalog) -> frozenset[str]:
-    """The streams that a query reads; of named results those that they are made of."""
+    """The streams that a query reads; of named results those that they are made of. None where it cannot be read."""
     found: set[str] = set()
-    left = list(name_streams(text))
+    left = [text]
     while left:
-        name = left.pop()
-        stream = catalog.streams.get(name)
-        if name in found or stream is None:
-            continue
-        found.add(name)
-        left += name_streams(stream.query) if stream.query is not None else ()
+        try:
+            names = {
+                each.stream for each in sources(read_query(SourceText("<query>", left.pop()), catalog).root)
+            }
+        except DiagnosticError:
+            return frozenset()
+        made = [catalog.streams[name].query for name in names - found if name in catalog.streams]
+        left += [each for each in made if each is not None]
+        found |= names
     return frozenset(found)

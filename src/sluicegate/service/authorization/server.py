@@ -18,14 +18,15 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.network.running import Running
-from sluicegate.runtime.network.seats import seat_json
+from sluicegate.runtime.network.seats import Seat, seat_json
 from sluicegate.service.authorization.events import ACTOR, write_event
 from sluicegate.service.authorization.hearing import Hearing
-from sluicegate.service.authorization.missing import find_missing
+from sluicegate.service.authorization.missing import Dropped, find_dropped, find_missing
 from sluicegate.service.authorization.proofs import Ground, Proof, prove
 from sluicegate.service.authorization.state import (
     Content,
     Key,
+    Seen,
     SharedQuery,
     State,
     Subscription,
@@ -34,11 +35,11 @@ from sluicegate.service.authorization.state import (
     fold_words,
 )
 from sluicegate.service.authorization.steady import SteadyClock
-from sluicegate.service.authorization.turns import Opened, find_turns
+from sluicegate.service.authorization.turns import Opened, find_touched, find_turns
 from sluicegate.service.authorization.words import Words
 from sluicegate.service.identity.clock import Clock
 from sluicegate.service.identity.principal import Principal
-from sluicegate.service.store import AuditLog, Event
+from sluicegate.service.store import Entry, Event, Store
 from sluicegate.service.store.database import Database
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ _LOG = logging.getLogger("sluicegate.gateway")
 _NEVER = 2**62
 _UNTOLD = -1
 _LENGTH = 32
+_AGAIN = 60_000_000
+"""After which what the engine refused is asked again, if anything is looked at: a limit may have been the reason."""
+_KEPT = 3_600_000_000
+"""How long the run of an expired subscription waits to be renewed."""
 
 
 def name_shared_handle(query: SharedQuery, subscription: Subscription) -> str:
@@ -65,7 +70,9 @@ class AuthorizationServer:
         engine: Engine,
         clock: SteadyClock,
         record: Callable[[Sequence[Event]], object],
+        history: Callable[[int], Sequence[Entry]] = lambda _: (),
     ) -> None:
+        self._history, self._version = history, -1
         self.words, self.engine, self._clock, self.record = words, engine, clock, record
         self.lock = threading.RLock()
         self.hearing = Hearing(self)
@@ -77,6 +84,12 @@ class AuthorizationServer:
         """By handle, until when something may be handed over; replaced whole, and read without the lock."""
         self._handles: dict[str, Subscription] = {}
         """Whose results these are, or were: their readers are told how it ended."""
+        self._named: dict[Key, tuple[int, tuple[str, ...], str]] = {}
+        self._proofs: Mapping[Key, Proof] = {}
+        self._denied: dict[tuple[int, Seat], int] = {}
+        """What the engine refused under this catalog, by the query's number and the seat, and until when that counts."""
+        self._proven = State()
+        """What the proofs were made of."""
         self._seen: tuple[int, Catalog | None] = (-1, None)
         self._next = 0
         self._ts = 0
@@ -126,7 +139,7 @@ class AuthorizationServer:
         return deadline != _NEVER and self.now() >= deadline
 
     def is_open(self, key: Key) -> bool:
-        return key in self._open
+        return key in self._open and self.grounds.get(key) is not Ground.CLOSED
 
     def find_handle(self, key: Key) -> str | None:
         """Under which a subscription's results are read."""
@@ -146,46 +159,110 @@ class AuthorizationServer:
         return catalog.roles_of(found.user) & set(found.roles) <= principal.roles
 
     def _turn(self, catalog: Catalog, now: int) -> None:
-        named = {self.find_handle(key): each for key, each in self.state.subscriptions.items()}
-        self._handles |= {handle: each for handle, each in named.items() if handle is not None}
-        self._remove_unwanted(set(named))
-        proofs = self._prove_all(catalog, now)
-        after = self._run_proven(proofs)
+        """What is to close comes before all else: starting a query takes its time, and may fail."""
+        state, proofs = self.state, self._prove_touched(catalog, now)
+        lasting = self._find_lasting(proofs)
+        self._close_others(lasting, proofs)
+        self._remove_unwanted(now)
+        after = lasting | self._start_proven(proofs, now)
         self.grounds = {key: each.ground for key, each in proofs.items()}
-        turns = find_turns(self._open, after)
-        closed = {self._open[key].handle: 0 for key in turns.closing}
-        kept = {each.handle: each.until for key, each in after.items() if key in self._open}
-        # from here on, whatever fails: what is to close is not handed over, and what lasts only as long as its proof
-        self._deadlines = {**kept, **closed}
-        self._next = 0
-        self._tell(turns.closing, False, self._open, proofs)
-        self._open = {key: each for key, each in self._open.items() if key not in turns.closing}
+        opening = find_turns(self._open, after).opening
         # should the telling fail half-way: neither forgotten, so that it is closed, nor taken for done
-        self._open |= {key: replace(after[key], number=_UNTOLD) for key in turns.opening}
-        self._tell(turns.opening, True, after, proofs)
+        self._open |= {key: replace(after[key], number=_UNTOLD) for key in opening}
+        self._tell(opening, True, after, proofs)
         self._open = after
+        # only now: what failed on the way is proven anew
+        self._proofs, self._proven = proofs, state
         self._deadlines = {each.handle: each.until for each in after.values()}
-        self._next = min((each.until for each in after.values()), default=_NEVER)
+        self._next = min([*(each.until for each in after.values()), *self._find_releases()], default=_NEVER)
 
-    def _prove_all(self, catalog: Catalog, now: int) -> dict[Key, Proof]:
+    def _find_releases(self) -> list[int]:
+        """When runs that are not open are to be given back."""
+        closed = (each for key, each in self.state.subscriptions.items() if key not in self._open)
+        return [
+            each.expires + _KEPT
+            for each in closed
+            if self.engine.find(self._find_known_handle(each.key)) is not None
+        ]
+
+    def _prove_touched(self, catalog: Catalog, now: int) -> dict[Key, Proof]:
         """Whether grants give anything is asked of the engine, when the rest is proven."""
-        return {
-            key: prove(self.state, catalog, now, *key, lambda *_: True) for key in self.state.subscriptions
-        }
+        state, known = self.state, self._proofs
+        if self._seen[1] is not catalog:
+            known, self._denied = {}, {}
+        touched = find_touched(self._proven, state)
+        proofs = {}
+        for key in state.subscriptions:
+            found = None if key in touched else known.get(key)
+            if found is None or now >= found.until:
+                found = self._prove(catalog, now, key)
+                self._handles[self._find_known_handle(key)] = state.subscriptions[key]
+            proofs[key] = found
+        return proofs
 
-    def _run_proven(self, proofs: dict[Key, Proof]) -> dict[Key, Opened]:
-        """What is to be open; a proof that the engine's grants do not bear out ends here."""
-        after: dict[Key, Opened] = {}
+    def _prove(self, catalog: Catalog, now: int, key: Key) -> Proof:
+        """What does not hold is not asked again before something touches it; what could not be told, soon."""
+        found = prove(self.state, catalog, now, *key, lambda *_: True)
+        if found.may_open:
+            return found
+        return replace(found, until=now + _AGAIN if found.ground is Ground.UNKNOWN else _NEVER)
+
+    def _find_lasting(self, proofs: Mapping[Key, Proof]) -> dict[Key, Opened]:
+        """Of what is open, what stays so; the engine knows its run, and an owner's closing stands in the stream already."""
+        found = {}
+        for key, opened in self._open.items():
+            proof = proofs.get(key)
+            if proof is not None and proof.may_open and self._find_known_handle(key) == opened.handle:
+                running = self.engine.find(opened.handle)
+                made = None if running is None else self._describe(running, proof.until)
+                if made is not None and made.is_same(opened):
+                    found[key] = made
+        return found
+
+    def _describe(self, running: Running, until: int) -> Opened:
+        return Opened(running.handle, running.number, self._find_timed(running), until)
+
+    def _close_others(self, lasting: Mapping[Key, Opened], proofs: Mapping[Key, Proof]) -> None:
+        closing = find_turns(self._open, lasting).closing
+        closed = {self._open[key].handle: 0 for key in closing}
+        # from here on, whatever fails: what is to close is not handed over, and what lasts only as long as its proof
+        self._deadlines = {**{each.handle: each.until for each in lasting.values()}, **closed}
+        self._next = 0
+        self._tell(closing, False, self._open, proofs)
+        self._open = {key: each for key, each in self._open.items() if key not in closing}
+
+    def _start_proven(self, proofs: dict[Key, Proof], now: int) -> dict[Key, Opened]:
+        """What is to be open besides; a proof that the engine's grants do not bear out ends here."""
+        found: dict[Key, Opened] = {}
         for key, proof in list(proofs.items()):
-            if proof.holds:
-                running = self._run(self.state.subscriptions[key])
+            if proof.holds and key not in self._open:
+                running = self._run_once(self.state.subscriptions[key], now)
                 if running is None:
-                    proofs[key] = Proof(Ground.NOT_GRANTED)
+                    proofs[key] = Proof(Ground.NOT_GRANTED, now + _AGAIN)
                 else:
-                    after[key] = Opened(
-                        running.handle, running.number, self._find_timed(running), proof.until
-                    )
-        return after
+                    found[key] = self._describe(running, proof.until)
+        return found
+
+    def _run_once(self, subscription: Subscription, now: int) -> Running | None:
+        """What the engine refused is not asked of it again under this catalog, but for what may pass by itself."""
+        asked = (self.state.queries[subscription.query].number, subscription.seat)
+        if now < self._denied.get(asked, 0):
+            return None
+        found = self._run(subscription)
+        if found is None:
+            self._denied[asked] = now + _AGAIN
+        return found
+
+    def _find_known_handle(self, key: Key) -> str:
+        """Names of handles are kept: there are as many as subscriptions, and each look asks for all."""
+        subscription = self.state.subscriptions[key]
+        query = self.state.queries.get(subscription.query)
+        number = 0 if query is None else query.number
+        known = self._named.get(key)
+        if known is None or known[:2] != (number, subscription.roles):
+            name = "" if query is None else name_shared_handle(query, subscription)
+            known = self._named[key] = (number, subscription.roles, name)
+        return known[2]
 
     def _run(self, subscription: Subscription) -> Running | None:
         query = self.state.queries[subscription.query]
@@ -200,11 +277,7 @@ class AuthorizationServer:
         except Exception as error:  # noqa: BLE001 — what cannot be started is not open
             _LOG.warning("a shared query could not be started: %s", type(error).__name__)
             return None
-        found = self.engine.find(handle)
-        if found is not None and subscription.user in self.engine.switching.open_users(query.name):
-            # it ran before, and the last word on it may still be an opening
-            self._tell_one(query.name, (subscription.user,), False, "the query starts anew")
-        return found
+        return self.engine.find(handle)
 
     def _find_timed(self, running: Running) -> tuple[str, ...]:
         streams = self.engine.catalog.streams
@@ -256,30 +329,40 @@ class AuthorizationServer:
         self._ts = max(self.now(), self._ts + 1, self.state.latest + 1)
         return self._ts
 
-    def _remove_unwanted(self, wanted: set[str | None]) -> None:
-        """Runs of subscriptions that are no more; their switches go with them."""
+    def _remove_unwanted(self, now: int) -> None:
+        """Runs of subscriptions that are no more, or ended long ago; their switches are closed by then."""
+        wanted = {
+            self._find_known_handle(key)
+            for key, each in self.state.subscriptions.items()
+            if now < each.expires + _KEPT
+        }
         for each in self.engine.running:
             if each.switch is not None and each.handle not in wanted:
-                self._close_run(each)
-
-    def _close_run(self, running: Running) -> None:
-        key = (running.switch or "", running.user)
-        if key in self._open:
-            self._tell([key], False, self._open, {})
-            del self._open[key]
-        self.engine.remove(running.handle)
+                self.engine.remove(each.handle)
+        for key in self._named.keys() - self.state.subscriptions.keys():
+            del self._named[key]
 
     def _forget_missing(self, catalog: Catalog) -> None:
         """What was said of users and roles that the catalog dropped: those made later by these names are others."""
-        gone = find_missing(self.state, catalog)
-        if gone:
-            self.state, _ = self.words.add(self.state, ACTOR, self.now(), lambda now: gone)
+
+        def decide(state: State) -> Sequence[Content]:
+            # of before the first look nothing is known to be another's
+            since = state.seen or catalog.version
+            dropped = find_dropped(self._history(since)) if since < catalog.version else Dropped()
+            seen = [Seen(catalog.version)] if dropped or not state.seen else []
+            return [*find_missing(state, catalog, dropped), *seen]
+
+        if catalog.version != self._version or find_missing(self.state, catalog):
+            self.state, _ = self.words.add(self.state, ACTOR, self.now(), decide)
+            self._version = catalog.version
 
 
-def open_authorization(
-    database: Database, engine: Engine, clock: Clock, audit: AuditLog
-) -> AuthorizationServer:
+def open_authorization(database: Database, engine: Engine, clock: Clock, store: Store) -> AuthorizationServer:
     """Over a store's database; nothing is open before `begin`."""
     return AuthorizationServer(
-        Words(database), engine, SteadyClock(clock), lambda found: audit.record(*found)
+        Words(database),
+        engine,
+        SteadyClock(clock),
+        lambda found: store.audit.record(*found),
+        store.history,
     )
