@@ -42,6 +42,7 @@ def test_one_signs_in_and_sees_ones_own_grants(world: StillWorld, open_tab: Open
     tab.page.get_by_text("The name or the password is not right").wait_for()
     tab.sign_in("psa")
     tab.page.get_by_role("heading", name="What I may see").wait_for()
+    tab.find(".grant").first.wait_for()
     words = tab.find(".grant").all_inner_texts()
     assert len(words) == 3
     assert "Compute COUNT(DISTINCT SID) of AIS" in words[2]

@@ -67,7 +67,7 @@ READ = {
     "or": "SELECT id FROM A WHERE " + " OR ".join(f"id = {n}" for n in range(10_000)),
     "and": "SELECT id FROM A WHERE " + " AND ".join(f"id <> {n}" for n in range(10_000)),
     "in": "SELECT id FROM A WHERE id IN (" + ", ".join(map(str, range(20_000))) + ")",
-    "items": "SELECT " + ", ".join(f"id AS a{n}" for n in range(5_000)) + " FROM A",
+    "items": "SELECT " + ", ".join(f"id AS a{n}" for n in range(2_000)) + " FROM A",
     "unions": " UNION ALL ".join(["SELECT id FROM A"] * 300),
     "brackets": "SELECT id FROM A WHERE " + "(" * 99 + "id = 1" + ")" * 99,
     "conjunctions": "SELECT id FROM A WHERE " + "(id = 1 AND " * 90 + "id = 2" + ")" * 90,

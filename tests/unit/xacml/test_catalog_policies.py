@@ -174,7 +174,7 @@ def test_a_folder_has_policies_in_files(tmp_path: Path) -> None:
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "two.xml").write_text(write_stream_policy(Q), encoding="utf-16")
     (tmp_path / "policies" / "notes.txt").write_text("nothing")
-    (tmp_path / "other.xml").write_text("not read")
+    (tmp_path / "other.xml").write_text("<other>not read</other>")
     catalog = read_sources(tmp_path).load()
     assert sorted(catalog.policies) == ["q", P["id"]]
     out = tmp_path / "out"
