@@ -46,9 +46,12 @@ def chromium() -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def launch(chromium: str) -> Iterator[Callable[..., Browser]]:
-    """Starts browsers; with other arguments than software WebGL where a test wants that."""
+    """Starts browsers; with other arguments than software WebGL where a test wants that.
+
+    Not for the session: while the driver is there no test of another file could run a loop of its own.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     with playwright.sync_playwright() as driver:
         started: dict[tuple[str, ...], Any] = {}

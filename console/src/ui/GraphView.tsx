@@ -6,7 +6,7 @@ import "./graph.css";
 
 const WIDTH = 232;
 const LINE = 17;
-const PER_LINE = 27;
+const PER_LINE = 24;
 
 export function GraphView({ graph, label }: { graph: Graph; label: string }) {
   const { boxes, layout } = useMemo(() => {

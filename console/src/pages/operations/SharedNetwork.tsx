@@ -44,7 +44,7 @@ interface Box {
 
 const WIDTH = 232;
 const LINE = 17;
-const PER_LINE = 27;
+const PER_LINE = 23;
 const MOST_LINES = 8;
 
 export function SharedNetwork() {
