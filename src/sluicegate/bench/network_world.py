@@ -135,9 +135,11 @@ class NetworkBench:
 
 
 def _open(query: str, streams: Sequence[str], at: int) -> Session:
-    """Opened before the batch where `at` is 0, else within it: then tuples before it are not the reader's."""
-    since = BASE - 1 if at == 0 else BASE + at
-    return Session(query, "reader", {name: Period(1, at, since) for name in streams})
+    """Opened just before the batch where `at` is 0, long before it where it is less, else within it: then tuples before it
+    are not the reader's.
+    """
+    since = BASE - 100 * WINDOW if at < 0 else BASE - 1 if at == 0 else BASE + at
+    return Session(query, "reader", {name: Period(1, max(at, 0), since) for name in streams})
 
 
 def find_open(network: Network, open_queries: Collection[str]) -> list[Operator]:
