@@ -20,6 +20,7 @@ help: ## Show this list
 
 setup: $(STAMP) ## Make .venv with the `sluicegate` command and the tools for development, and the web console
 	@scripts/build_console.sh
+	@scripts/kafka.sh connectors || true
 
 # The stamp keeps a second `make setup` from doing anything; the lock file decides every version.
 $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
@@ -27,6 +28,7 @@ $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
 	@touch $@
 
 test: setup ## Run every test
+	@scripts/kafka.sh broker install || true
 	@$(BIN)/pytest -n auto -m "not spark" $(ARGS)
 	@$(BIN)/pytest -n 2 --dist loadfile -m spark $(ARGS)
 

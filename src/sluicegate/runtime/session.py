@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.runtime.connectors import find_connectors
 from sluicegate.runtime.java import find_java
 
 if TYPE_CHECKING:
@@ -71,7 +72,6 @@ _ABSENT = (
     "spark.sql.streaming.streamingQueryListeners",
     "spark.extraListeners",
     "spark.plugins",
-    "spark.jars",
     "spark.jars.packages",
     "spark.driver.extraClassPath",
 )
@@ -124,6 +124,8 @@ def _settings(folder: Path, shuffle_partitions: int, extra: Mapping[str, str]) -
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        # ours or none: the name is set, so that no other list gets in
+        "spark.jars": ",".join(map(str, find_connectors())),
     }
     changed = sorted(name for name in extra if name in fixed or name in _ABSENT)
     if changed:
