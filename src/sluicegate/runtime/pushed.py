@@ -11,6 +11,7 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import SP, carry
+from sluicegate.runtime.feed.punctuation_arrow import write_texts
 from sluicegate.runtime.feed.turning import ALONE, carry_switches
 from sluicegate.runtime.frames import make_table
 from sluicegate.runtime.inputs import (
@@ -138,9 +139,21 @@ def _read_arrow(body: bytes, stream: Stream) -> Iterator[object]:
                 raise _refuse("an attribute is given twice")
             for batch in reader:
                 batch.validate(full=True)
-                yield from plain_rows(batch.select([name for name in wanted if name in names]), pa)
+                yield from plain_rows(
+                    _write_structs(batch.select([name for name in wanted if name in names])), pa
+                )
     except (pa.ArrowException, ValueError, OSError, OverflowError) as error:
         raise _refuse("the body is not an Arrow stream that can be read") from error
+
+
+def _write_structs(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With punctuations as texts."""
+    import pyarrow as pa
+
+    at = batch.schema.get_field_index(SP)
+    if at < 0 or not pa.types.is_struct(batch.schema.field(at).type):
+        return batch
+    return batch.set_column(at, SP, write_texts(batch.column(at)))
 
 
 def _refuse(message: str, help_: str | None = None) -> DiagnosticError:
