@@ -14,7 +14,7 @@ from sluicegate.language.load import read_catalog
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.feed.append import append_table
-from sluicegate.runtime.gate.events import Gap
+from sluicegate.runtime.gate.events import Gap, Rows
 from sluicegate.testing.tick_run import make_rows
 from spark.engine_world import World, h, open_world, p
 from spark.shield_live_world import open_live, row
@@ -241,3 +241,30 @@ def test_a_tuple_behind_the_closing_changes_no_window_of_before(world: World) ->
     put(world, "P", [p(41, "a", "A", 1)])
     put(world, "P", [p(55, "a", "A", 2), p(100, "a", "A", 1), p(56, "a", "A", 666)], (2, closing("ann", 2)))
     assert sorted((each["n"], each["top"]) for each in world.rows(sums)) == [(1, 1.0), (1, 2.0)]
+
+
+def test_rows_of_several_sessions_in_one_tick_are_in_order(world: World) -> None:
+    """Batches of different sizes, which Spark reads the largest first, and a session that ends in each."""
+    asked = {
+        "id": world.engine.register("ann", "SELECT x FROM P", switch="Q"),
+        "sums": world.engine.register("ann", "SELECT MAX(x) AS x FROM P [RANGE 10 SECONDS]", switch="Q"),
+        "counted": world.engine.register("ann", "SELECT MAX(x) AS x FROM P [ROWS 2]", switch="Q"),
+        "pairs": world.engine.register("ann", PAIRS.replace("AS a", "AS x"), switch="Q"),
+    }
+    begin, ts = 0, 0
+    for size in (40, 300, 60, 500, 20):
+        numbers = range(begin, begin + size)
+        said = []
+        for at, positive in ((0, True), (size - 5, False)):
+            ts += 1
+            said.append((at, QueryPunctuation("Q", frozenset({"ann"}), positive, ts)))
+        put(world, "P", [p(each, str(each), "A", each) for each in numbers], *said)
+        put(world, "H", [h(each, str(each), "A", each) for each in numbers], *said)
+        begin += size
+    world.settle()
+    for name, handle in asked.items():
+        events = [each for each in world.events(handle) if isinstance(each, Rows)]
+        found = [row["x"] for each in events for row in each.rows]
+        assert len(events) == 1, name
+        assert len(found) > 50, name
+        assert found == sorted(found), name

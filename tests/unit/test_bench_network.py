@@ -9,7 +9,9 @@ from random import Random
 import pytest
 
 from sluicegate.bench import network_model
+from sluicegate.bench.budget import Budget
 from sluicegate.bench.network_model import place_drawn, price
+from sluicegate.bench.network_overhead import NONE, describe_overheads
 from sluicegate.bench.network_plans import draw_plain, write_plans
 from sluicegate.rewrite.sharing.model import SwitchKind
 from sluicegate.rewrite.sharing.optimize import build_network, normalize
@@ -75,3 +77,28 @@ def test_more_lost_queries_cost_less_and_full_access_a_little_more() -> None:
     assert isinstance(rows, list)
     for row in rows:
         assert row["lost_3_ms"] < row["lost_2_ms"] < row["lost_1_ms"] < row["shared_ms"] < row["lost_0_ms"]
+
+
+def test_what_no_longer_fits_into_the_time_is_named() -> None:
+    now = [0.0]
+    budget = Budget(100.0, clock=lambda: now[0])
+    assert budget.allows("first", 0.5)
+    now[0] = 60.0
+    assert not budget.allows("second", 0.5)
+    assert budget.allows("third", 0.9)
+    assert (budget.cut, budget.left) == (["second"], 40.0)
+
+
+def test_overheads_are_of_pairs_with_the_interval_of_their_median() -> None:
+    none = [(1.0, 2.0)] * 15
+    ratios = [1 + at / 100 for at in (9, -9, 8, -8, 7, -7, 6, -6, 5, -5, 4, -4, 3, -3, 1)]
+    times = {NONE: none, "open": [(each, 2 * each) for each in ratios]}
+    (row,) = describe_overheads(times)
+    # the fourth and the twelfth of fifteen
+    assert (row["overhead"], row["low"], row["high"], row["pairs"]) == (0.01, -0.06, 0.06, 15)
+    assert (row["cpu_overhead"], row["none_s"]) == (0.01, 0.5)
+
+
+def test_fewer_networks_are_priced_where_time_is_short() -> None:
+    assert network_model.find_affordable(0.0) == 0
+    assert network_model.find_affordable(1e9) == network_model.FULL.networks

@@ -35,9 +35,9 @@ class Jvm:
 
     def measure(self, work: Callable[[], object]) -> Used:
         jobs, stages = self._count_jobs(), self._last_stage()
-        cpu, start = self._cpu(), perf_counter()
+        cpu, start = self.cpu(), perf_counter()
         work()
-        seconds, spent = perf_counter() - start, self._cpu() - cpu
+        seconds, spent = perf_counter() - start, self.cpu() - cpu
         found = [each for each in self._stages() if each.stageId() > stages]
         return Used(
             seconds,
@@ -47,7 +47,12 @@ class Jvm:
             max((each.peakExecutionMemory() for each in found), default=0),
         )
 
-    def _cpu(self) -> float:
+    def collect(self) -> None:
+        """Let go of what nobody uses any more."""
+        self._java.java.lang.System.gc()
+
+    def cpu(self) -> float:
+        """Processor seconds so far."""
         taken = self._java.java.lang.ProcessHandle.current().info().totalCpuDuration()
         return float(taken.get().toNanos()) / 1e9 + process_time()
 

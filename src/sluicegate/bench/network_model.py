@@ -8,7 +8,7 @@ there are: the overhead grows with them, so that it is given for several.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import log2
 from pathlib import Path
@@ -114,9 +114,10 @@ FIG8 = {"fig8a": (3, 15), "fig8b": (5, 25)}
 FIG9 = (3, 20)
 
 
-def run(json: bool, out: Path | None, quick: bool) -> dict[str, object]:
-    """Every network priced once for each setting and degree."""
+def run(json: bool, out: Path | None, quick: bool, networks: int | None = None) -> dict[str, object]:
+    """Every network priced once for each setting and degree; `networks`: so many, where not the usual number."""
     size = QUICK if quick else FULL
+    size = size if networks is None else replace(size, networks=networks)
     result: dict[str, object] = {
         "bench": NAME,
         "quick": quick,
@@ -139,6 +140,16 @@ def run(json: bool, out: Path | None, quick: bool) -> dict[str, object]:
         keep_result(result, out)
         result["figures"] = _draw(figures, out)
     return result
+
+
+def find_affordable(seconds: float) -> int:
+    """How many networks for each setting can be priced in so many seconds, at most the usual number."""
+    settings = (len(FIG8) * len(USERS) + 2) * len(DEGREES)
+    began, tried = perf_counter(), 100
+    for users in (USERS[0], USERS[-1]):
+        _price_many(*FIG9[:1], users, FIG9[1], DEGREES[1], tried)
+    each = (perf_counter() - began) / (2 * tried)
+    return min(FULL.networks, int(seconds / (each * settings)))
 
 
 def _draw(figures: Mapping[str, Sequence[Row]], out: Path) -> object:

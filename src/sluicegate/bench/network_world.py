@@ -18,7 +18,7 @@ from sluicegate.runtime.feed.source_log import SourceLog, log_folder
 from sluicegate.runtime.network.evaluate_shared import Keep, SharedEvaluator, Sharer, keep_costly
 from sluicegate.runtime.network.places import Place, find_place
 from sluicegate.runtime.network.shapes import Shaped, find_shape
-from sluicegate.runtime.network.shared import Guest, Member, Networks
+from sluicegate.runtime.network.shared import Guest, Member, Networks, split_members
 from sluicegate.runtime.network.subscriptions import Subscription
 from sluicegate.runtime.network.switching import bound_session, number_session
 from sluicegate.runtime.network.tuple_windows import Carried
@@ -75,7 +75,7 @@ class NetworkBench:
             shaped = find_shape(plan, EMPTY)
             self._shaped[query] = shaped, find_units(shaped.shape)
 
-    def guests(self, queries: Iterable[str], opened: int | None = None) -> list[Guest]:
+    def guests(self, queries: Iterable[str], opened: Mapping[str, int] | None = None) -> list[Guest]:
         """The queries' units; `opened`: each under a switch that was opened so many rows after the batch began, or before."""
         found = []
         for query in queries:
@@ -84,11 +84,11 @@ class NetworkBench:
             own = Subscription(number, shaped.constants)
             if opened is not None:
                 streams = sorted({name for unit in units for name in unit.streams})
-                own = bound_session(own, number_session(number, 1), _open(query, streams, opened))
+                own = bound_session(own, number_session(number, 1), _open(query, streams, opened[query]))
             found += [Guest(shaped.key, at, unit, shaped.types, (own,)) for at, unit in enumerate(units)]
         return found
 
-    def run_shared(self, queries: Collection[str], opened: int | None = None) -> int:
+    def run_shared(self, queries: Collection[str], opened: Mapping[str, int] | None = None) -> int:
         """All of them as one network; how many rows came out."""
         self._evaluator.keep = self.keep
         guests = self.guests(queries, opened)
@@ -109,6 +109,11 @@ class NetworkBench:
     def network(self, queries: Iterable[str] | None = None) -> tuple[Network, list[Member]]:
         members = self.networks.find_members(self.guests(queries or self.plans))
         return self.networks.build(members), members
+
+    def count_plans(self) -> int:
+        """How many of Spark's plans all of them are: one takes a bounded number of queries."""
+        network, members = self.network()
+        return len(split_members(network, members))
 
     def count_taken(self) -> dict[str, int]:
         """The rows that each operator takes in when everything is open, counted by Spark."""

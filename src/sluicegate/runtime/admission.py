@@ -5,7 +5,7 @@ A named result that it rests on counts for its maker, once, however many read it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sluicegate.errors import Diagnostic, DiagnosticError
@@ -19,6 +19,7 @@ from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.ledger import Ledger
 from sluicegate.runtime.network.authorize import Allowed
+from sluicegate.runtime.network.beginnings import find_greatest
 from sluicegate.runtime.network.graphs import Graphs
 from sluicegate.runtime.network.network import Network
 from sluicegate.runtime.network.running import Running
@@ -72,14 +73,9 @@ class Admission:
     def used_shapes(self) -> set[str]:
         return {each.allowed.shaped.key for each in self.running.values()}
 
-    def find_greatest(self, streams: Iterable[str]) -> list[int]:
-        """The greatest event times that came in, of streams that have any."""
-        found = (self.logs[name].greatest for name in streams)
-        return [each for each in found if each is not None]
-
     def release(self, query: Running) -> None:
         """What the query was given stays on record, up to the event time that it has read."""
-        last = max(self.find_greatest(query.allowed.streams), default=None)
+        last = max(find_greatest(self.logs, query.allowed.streams), default=None)
         self.ledger.close(query.user, query.allowed.releases, last, query.handle)
 
     def release_results(self, *catalogs: Catalog) -> None:
@@ -96,7 +92,7 @@ class Admission:
             each for catalog in catalogs for each in catalog.streams.values() if each.query is not None
         ]
         # all logs: what a result of results has read is in none of its own
-        last = max(self.find_greatest(self.logs), default=None)
+        last = max(find_greatest(self.logs, self.logs), default=None)
         for maker, name in sorted({(each.owner, each.name) for each in streams if each.owner is not None}):
             given = self.ledger.open_entries(maker, _name_account(name))
             over = [each for each in given if (maker, name, each) not in held]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,25 +21,28 @@ from uuid import uuid4
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
-from sluicegate.language.query_syntax import Start, StartAt
+from sluicegate.language.query_syntax import Start
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.rewrite.manner import USUAL, Manner
 from sluicegate.runtime.admission import Admission
+from sluicegate.runtime.attempts import attempt_all
+from sluicegate.runtime.ended import Ended
 from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
 from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.loop import Loop
 from sluicegate.runtime.network.authorize import Allowed, find_changed, is_same_for
+from sluicegate.runtime.network.beginnings import begin, find_since, list_streams
 from sluicegate.runtime.network.carried_store import CarriedStore
 from sluicegate.runtime.network.describe import Shown, describe_running
 from sluicegate.runtime.network.evaluate_shared import SharedEvaluator
 from sluicegate.runtime.network.follow import Follows
 from sluicegate.runtime.network.graphs import Graphs
-from sluicegate.runtime.network.network import MOST_SHAPES, Network, read_positions
+from sluicegate.runtime.network.network import MOST_SHAPES, Network
 from sluicegate.runtime.network.places import (
-    Mark,
     Place,
     advance_place,
     extend_place,
@@ -49,6 +52,8 @@ from sluicegate.runtime.network.places import (
 from sluicegate.runtime.network.running import Recorded, Records, Running
 from sluicegate.runtime.network.seats import Seat, seat_catalog
 from sluicegate.runtime.network.switching import Switching
+from sluicegate.runtime.network.turns import read_positions
+from sluicegate.runtime.review import Reviews
 from sluicegate.runtime.session import check_session
 from sluicegate.runtime.stages import DEPLOYMENT, stage
 from sluicegate.runtime.table.in_force import begin_tables
@@ -59,7 +64,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LOGGER = logging.getLogger(__name__)
-_PAUSE = 1.0
 _COMMIT_AFTER = 5.0
 
 
@@ -86,8 +90,10 @@ class Engine:
     ) -> None:
         check_session(spark)
         make_private(folder)
-        self.catalog, self._spark, self._keep = catalog, spark, keep
+        self.catalog, self.spark, self._keep = catalog, spark, keep
+        self._loop = Loop(self.tick)
         self.gate = Gate(folder / "gate", result_bytes)
+        self._ended = Ended(self.gate)
         self.ledger = Ledger(folder / "ledger")
         self.graphs = Graphs(manner=manner)
         self.feeds = Feeds(
@@ -104,14 +110,10 @@ class Engine:
         self._running: dict[str, Running] = {}
         self._admission = Admission(self.graphs, self.ledger, self.network, self.feeds.logs, self._running)
         self._begun_or_ended: list[tuple[Running, bool]] = []
-        self._unreviewed: set[str] = set()
         self._follows = Follows(spark, self.feeds.logs)
+        self._reviews = Reviews(self.gate, self.network, self._running, self._moving)
         self._changes, self._turn = threading.RLock(), threading.RLock()
-        self._news = threading.Event()
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
         self._committed = time.monotonic()
-        self.failure: str | None = None
         self._resume()
 
     @property
@@ -152,13 +154,14 @@ class Engine:
         with stage(DEPLOYMENT), self._changes:
             name = handle or uuid4().hex
             allowed = self._admission.allow(self.catalog, seat, query, name)
-            logs = self.feeds.open(self.catalog, self._streams(allowed))
-            start, since, place = self._begin(allowed, allowed.start)
+            logs = self.feeds.open(self.catalog, list_streams(allowed))
+            start, since, place = begin(self.feeds.logs, allowed, allowed.start)
             place = begin_tables(self.feeds.logs, place)
             with self.gate.lock:
                 if switch is not None:
                     self._close_first(switch, seat.user, allowed)
                 number = self.gate.open(name, 1, allowed.layout)
+                self._ended.discard(name)
                 running = Running(name, number, seat, query, 1, allowed, start, since, place, switch=switch)
                 self._records.save(running, self.feeds.logs)
                 self._running[name] = running
@@ -191,7 +194,7 @@ class Engine:
         with self._changes, self.gate.lock:
             self._find(handle)
             self._forget(handle)
-            self.gate.close(handle)
+            self._end(handle, partial(self.gate.close, handle))
             self._admission.release_results(self.catalog)
 
     def tell(self, punctuation: QueryPunctuation, only: str | None = None) -> tuple[str, ...]:
@@ -210,7 +213,7 @@ class Engine:
             tell = [partial(self.feeds.tell, name, punctuation) for name in timed]
             silence = [] if punctuation.positive else [partial(self._silence, each) for each in own]
             # a closing one is for everybody, also where one reader is busy or a log cannot be written
-            _attempt_all([*tell, *silence])
+            attempt_all([*tell, *silence])
         self.wake()
         return tuple(timed)
 
@@ -233,7 +236,7 @@ class Engine:
         place = find_place(self.feeds.logs, query.allowed.streams)
         changed = replace(query, version=query.version + 1, place=place)
         self._running[query.handle] = changed
-        _attempt_all(
+        attempt_all(
             [
                 partial(self._records.save, changed, self.feeds.logs),
                 partial(self.gate.change, query.handle, changed.version, query.allowed.layout),
@@ -251,13 +254,13 @@ class Engine:
         with self._changes, self.gate.lock:
             query = self._find(handle)
             if query.paused:
-                start, since, place = self._begin(query.allowed, Start.LATEST)
+                start, since, place = begin(self.feeds.logs, query.allowed, Start.LATEST)
                 # a version of its own: open windows of tuples end with the one before
                 version = query.version + 1
                 self._put(
                     replace(query, version=version, start=start, since=since, place=place, paused=False)
                 )
-                self._unreviewed.add(handle)
+                self._reviews.add(handle)
                 self.gate.change(handle, version, query.allowed.layout)
         self.wake()
 
@@ -297,7 +300,7 @@ class Engine:
             try:
                 self._forget(handle)
             finally:
-                self.gate.withdraw(handle, decision)
+                self._end(handle, partial(self.gate.withdraw, handle, decision))
         elif decision.mark != self._running[handle].allowed.mark:
             self._change(self._running[handle], decision)
 
@@ -329,7 +332,7 @@ class Engine:
             if allowed.mark != query.allowed.mark:
                 self._admission.release(query)
                 allowed = self._admission.allow(catalog, query.seat, query.query, query.handle)
-                self.feeds.start(self.feeds.open(catalog, self._streams(allowed)))
+                self.feeds.start(self.feeds.open(catalog, list_streams(allowed)))
             return allowed
         except DiagnosticError as error:
             return "; ".join(each.message for each in error.diagnostics)
@@ -344,11 +347,11 @@ class Engine:
             query,
             version=query.version + 1,
             allowed=allowed,
-            since=self._after(allowed, query.start),
+            since=find_since(self.feeds.logs, allowed, query.start),
             place=place,
         )
         self._running[query.handle] = changed
-        self._unreviewed.add(query.handle)
+        self._reviews.add(query.handle)
         try:
             self._records.save(changed, self.feeds.logs)
         finally:
@@ -360,33 +363,11 @@ class Engine:
         self._records.remove(handle)
         self._admission.release(query)
 
-    def _begin(self, allowed: Allowed, start: StartAt) -> tuple[int | None, int | None, Place]:
-        """Start, since and place of a query that begins now."""
-        names = allowed.streams
-        logs = self.feeds.logs
-        forgotten = [each for name in names if (each := logs[name].forgotten) is not None]
-        whole = max(forgotten) + 1 if forgotten else None
-        if start is Start.LATEST:
-            known = self._admission.find_greatest(allowed.streams)
-            return min(known) + 1 if known else None, self._now(allowed), find_place(logs, names)
-        place = tuple((name, Mark(logs[name].begin, None)) for name in sorted(names))
-        if start is Start.EARLIEST:
-            return None, whole, place
-        return start, max(start, whole or start), place
-
-    def _now(self, allowed: Allowed) -> int | None:
-        """The instant after the greatest event time that came in: windows that begin before it are open or over."""
-        known = self._admission.find_greatest(allowed.streams)
-        return max(known) + 1 if known else None
-
-    def _after(self, allowed: Allowed, start: int | None) -> int | None:
-        """Since when a version that begins now has whole windows: none of before the query's own start."""
-        return max((each for each in (self._now(allowed), start) if each is not None), default=None)
-
-    def _streams(self, allowed: Allowed) -> tuple[str, ...]:
-        """All that must be read: also what profile attributes follow."""
-        followed = () if allowed.follow is None else (allowed.follow.stream,)
-        return tuple(sorted({*allowed.streams, *followed}))
+    def _end(self, handle: str, tell: Callable[[], None]) -> None:
+        try:
+            tell()
+        finally:
+            self._ended.add(handle)
 
     def _resume(self) -> None:
         """Queries of before go on under the version of the catalog that is in force now (bypass 26)."""
@@ -401,10 +382,10 @@ class Engine:
     def _take_up(self, recorded: Recorded, places: Mapping[int, Place]) -> None:
         try:
             allowed = self._admission.allow(self.catalog, recorded.seat, recorded.query, recorded.handle)
-            self.feeds.open(self.catalog, self._streams(allowed))
+            self.feeds.open(self.catalog, list_streams(allowed))
         except DiagnosticError as error:
             reason = "; ".join(each.message for each in error.diagnostics)
-            self.gate.withdraw(recorded.handle, reason)
+            self._end(recorded.handle, partial(self.gate.withdraw, recorded.handle, reason))
             self._records.remove(recorded.handle)
             return
         # a stream that was declared anew has another log: nothing is known of where the query is in it
@@ -417,16 +398,16 @@ class Engine:
         place = find_later(recorded.place, places.get(number))
         place = tuple((name, mark) for name, mark in place if name in known)
         place = extend_place(place, find_place(self.feeds.logs, allowed.streams))
-        since = recorded.since if same else self._after(allowed, recorded.start)
+        since = recorded.since if same else find_since(self.feeds.logs, allowed, recorded.start)
         running = recorded.take_up(number, version, allowed, since, place)
         self._running[recorded.handle] = running
-        self._unreviewed.add(recorded.handle)
+        self._reviews.add(recorded.handle)
         self._records.save(running, self.feeds.logs)
 
     def tick(self) -> bool:
         """Take every query on as far as its sources reach; whether anything moved. `start` does this by itself."""
         with self._turn:
-            failed = self._review()
+            failed = self._reviews.run()
             due = time.monotonic() - self._committed > _COMMIT_AFTER
             # before the queries are taken down: each of them has its shape until the end of the tick
             self._retire_shapes()
@@ -453,6 +434,7 @@ class Engine:
             self._end_hopeless()
             self._drop_tables()
             self.gate.purge()
+            self._ended.forget()
             for error in (*failed, *self.network.failed):
                 # only now: nobody else is held up by it
                 raise error
@@ -471,7 +453,7 @@ class Engine:
         """Rows that can be read again are not kept where no query needs them; not while one may just be about to."""
         if self._changes.acquire(blocking=False):
             try:
-                needed = {name for each in self.running for name in self._streams(each.allowed)}
+                needed = {name for each in self.running for name in list_streams(each.allowed)}
                 self.feeds.drop_tables(needed)
             finally:
                 self._changes.release()
@@ -488,80 +470,27 @@ class Engine:
         finally:
             self._changes.release()
 
-    def _review(self) -> list[Exception]:
-        """Rows that lie unread under an older version: those that the new one gives too are served (R10)."""
-        failed: list[Exception] = []
-        for handle in list(self._unreviewed):
-            with self.gate.lock:
-                # a change from here on puts it back
-                self._unreviewed.discard(handle)
-                query = self._running.get(handle)
-            try:
-                if query is not None:
-                    self._review_rows(query)
-            except Exception as error:  # noqa: BLE001 — the others are reviewed all the same
-                # its readers wait at these rows until they are reviewed
-                self._unreviewed.add(handle)
-                failed.append(error)
-        return failed
-
-    def _review_rows(self, query: Running) -> None:
-        for each in self.gate.pending(query.handle):
-            passed = self.network.recall(each.tick, query.number)
-            found = None if passed is None else self.network.repeat(query, passed, self._moving)
-            if found is None:
-                self.gate.drop_pending(query.handle)
-                break
-            self.gate.review(query.handle, each.tick, query.version, found)
-
     def _moving(self, query: Running) -> tuple[tuple[str, Value], ...]:
         """What the attributes that follow a stream are now (D3)."""
         return self._follows.find(self.catalog, query.seat, query.allowed.follow)
 
     def wake(self) -> None:
         """Something came in."""
-        self._news.set()
+        self._loop.wake()
 
     def start(self) -> None:
         """Tick by itself whenever something comes in."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._loop, name="sluicegate-network", daemon=True)
-            self._thread.start()
+        self._loop.start()
 
-    def _loop(self) -> None:
-        while not self._stopping.is_set():
-            self._news.wait(_PAUSE)
-            self._news.clear()
-            try:
-                while not self._stopping.is_set() and self.tick():
-                    pass
-            except Exception:
-                # Spark's text may carry values: it goes to the operator's log, the reason to nobody else
-                _LOGGER.exception("a tick failed; it is tried again")
-                self.failure = "a tick failed"
-                self._stopping.wait(_PAUSE)
-            else:
-                self.failure = None
+    @property
+    def failure(self) -> str | None:
+        """Why the last tick was not; None where it was."""
+        return self._loop.failure
 
     def stop(self) -> None:
         """Stop reading and delivering; everything is on disk."""
-        self._stopping.set()
-        self.wake()
-        if self._thread is not None:
-            self._thread.join()
+        self._loop.stop()
         self.feeds.stop()
         self.network.close()
         self.gate.shut()
         self.ledger.shut()
-
-
-def _attempt_all(works: Sequence[Callable[[], object]]) -> None:
-    """Do all of it, also where something fails; then raise the first failure."""
-    failed: list[Exception] = []
-    for work in works:
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 — raised below, when all the others are done
-            failed.append(error)
-    if failed:
-        raise failed[0]

@@ -11,7 +11,7 @@ made of begin, with all that they reach back to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sluicegate.errors import InvariantError
@@ -19,7 +19,6 @@ from sluicegate.expr.evaluate import EMPTY
 from sluicegate.expr.nodes import Column, Parameter
 from sluicegate.expr.nodes import walk as walk_expr
 from sluicegate.expr.types import BIGINT
-from sluicegate.expr.values import LONG_MAX
 from sluicegate.graph.operators import (
     Aggregate,
     Join,
@@ -40,19 +39,26 @@ from sluicegate.graph.windows import TimeWindow
 from sluicegate.targets import spark
 from sluicegate.targets.base import Abilities, Part, node_expressions, require
 from sluicegate.targets.duckdb_needs import Needs, find_needs
-from sluicegate.targets.duckdb_operators import ARRIVAL
 from sluicegate.targets.spark_aggregate import START
+from sluicegate.targets.spark_extents import (
+    NO_MOMENT,
+    Extent,
+    Extents,
+    Sessions,
+    find_extents,
+    list_extents,
+    write_extent,
+    write_within,
+)
 from sluicegate.targets.spark_operators import NO_TIME, ORDER, TIME, Context
 from sluicegate.targets.spark_shield import CLASS, WHO, Judged, list_masks
 from sluicegate.targets.spark_text import quote_name
 
 Q, FROM, WHOLE, CASE = "q", "h_from", "h_whole", "_case"
-LEAST, FIRST, LAST = "h_least", "h_first", "h_last_of"
 CUT = "#cut"
 CUT_START = Column(CUT, "start", BIGINT)
 """A source of this name holds rows whose windows of tuples were cut already; one of its columns is the window's start."""
 _BOUNDS = ("start", "since", "t0", "t1")
-_LEAST = f"CAST('{-LONG_MAX}' AS BIGINT)"
 
 ABILITIES = Abilities(
     target="spark",
@@ -76,9 +82,8 @@ class Tables:
     """Whether the streams' tables have many rows."""
     verdicts: Mapping[str, Judged] = field(default_factory=dict)
     """On the tuples of punctuated streams."""
-    sessions: Mapping[str, int] = field(default_factory=dict)
-    """By the names of streams, numbers of those of which subscriptions say what they may be made of (R18): for the one
-    with the number n, tuples later than `n<n>`, with an arrival number from `a<n>` to before `z<n>`; NULL: no bound."""
+    sessions: Sessions = field(default_factory=dict)
+    """Of the streams of which subscriptions say what results may be made of (R18), by what sources call them."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +97,9 @@ class LiveContext(Context):
     """The nodes whose rows carry the bounds of their subscription, and of its parameters those that are `wanted`."""
     wanted: tuple[int, ...] = ()
     large: bool = False
-    sessions: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of the streams for which rows carry the least time and the bounds of the arrival numbers."""
+    sessions: Sessions = field(default_factory=dict)
+    extents: Mapping[int, Extents] = field(default_factory=dict)
+    """By the `id` of a node, what its rows carry for sessions (`targets.spark_extents`)."""
 
     def read(self, node: Node, reader: Node) -> str:
         step = self.steps[id(node)]
@@ -145,12 +151,11 @@ class LiveContext(Context):
     @property
     def bounds(self) -> tuple[str, ...]:
         """The columns of a subscription that say which rows are due."""
-        own = (f"{name}{at}" for at in self.session_numbers for name in "naz")
-        return (*_BOUNDS, *own)
+        return (*_BOUNDS, *(each.bound for each in list_extents(self.sessions)))
 
-    @property
-    def session_numbers(self) -> list[int]:
-        return sorted(set(self.sessions.values()))
+    def held(self, node: Node) -> list[Extent]:
+        """What the node's rows carry for sessions, in the order of the columns."""
+        return sorted(self.extents[id(node)]) if self.sessions else []
 
     @property
     def _parameters(self) -> list[str]:
@@ -182,7 +187,7 @@ class LiveContext(Context):
             *(f"{text} AS {name}" for text, name in extents),
             *self._tag(node),
             *(f"i.b_{each}" for each in (*self.bounds, *self._parameters) if id(node) in self.bounded),
-            *(text for at in self.session_numbers for text in self._held(node, at, time)),
+            *(write_extent(node, each, self.extents, self.sessions, time) for each in self.held(node)),
         ]
 
     def _extents(self, node: Node, time: str) -> tuple[str, str]:
@@ -191,7 +196,7 @@ class LiveContext(Context):
                 return NO_TIME, NO_TIME
             case Source():
                 # of a tuple without an event time nobody can tell that it came after the start
-                return f"coalesce({time}, {_LEAST})", NO_TIME
+                return f"coalesce({time}, {NO_MOMENT})", NO_TIME
             case Join():
                 return f"least(l.{FROM}, r.{FROM})", f"least(l.{WHOLE}, r.{WHOLE})"
             case Aggregate(window=TimeWindow()):
@@ -200,23 +205,6 @@ class LiveContext(Context):
                 return NO_TIME, NO_TIME
             case _:
                 return f"i.{FROM}", f"i.{WHOLE}"
-
-    def _held(self, node: Node, at: int, time: str) -> list[str]:
-        """The least time, and the least and greatest arrival number, of the stream's tuples that a row was made of."""
-        names = [f"{each}{at}" for each in (LEAST, FIRST, LAST)]
-        match node:
-            case Source() if self.sessions.get(node.stream) == at:
-                arrival = f"i.{quote_name(ARRIVAL)}"
-                texts = [f"coalesce({time}, {_LEAST})", arrival, arrival]
-            case Join():
-                pick = ("least", "least", "greatest")
-                texts = [f"{how}(l.{name}, r.{name})" for how, name in zip(pick, names, strict=True)]
-            case Source() | Aggregate():
-                # windows are judged by where they begin, and by the watermark
-                texts = [NO_TIME] * 3
-            case _:
-                texts = [f"i.{name}" for name in names]
-        return [f"{text} AS {name}" for text, name in zip(texts, names, strict=True)]
 
     def _tag(self, node: Node) -> list[str]:
         if id(node) not in self.tagged:
@@ -230,18 +218,23 @@ class LiveContext(Context):
 
 
 def translate_live(
-    shape: AuthorizedPlan, tables: Tables, *, by_time: bool = False, with_order: bool = False
+    shape: AuthorizedPlan,
+    tables: Tables,
+    *,
+    by_time: bool = False,
+    with_time: bool = False,
+    with_order: bool = False,
 ) -> str:
     """The query; its columns are `q` and those of `targets.spark`, called `o0`, `o1`, ….
 
-    `by_time`: only rows with an event time in [t0, t1); `with_order`: rows have `h_time` and `h_order` too.
+    `by_time`: only rows with an event time in [t0, t1); `with_time`, `with_order`: rows have `h_time`, `h_order` too.
     """
     require(shape, ABILITIES)
     _check_joins(shape.root)
     found = sources(shape.root)
     spark.check_arrival(found)
     shapes = find_shapes(shape.root)
-    needs = find_needs(shape.root, shapes, Needs(by_time or with_order, with_order))
+    needs = find_needs(shape.root, shapes, Needs(by_time or with_time, with_order))
     quoted = {each.stream: quote_name(tables.streams[each.stream]) for each in found}
     tagged = find_tagged(shape.root, tables.by_case)
     bounded = _find_bounded(shape.root, tables.by_case)
@@ -257,11 +250,17 @@ def translate_live(
         wanted=_find_wanted(shape.root, bounded),
         large=tables.large,
         sessions=tables.sessions,
+        extents=find_extents(shape.root, tables.sessions),
         binary=True,
         verdicts=tables.verdicts,
     )
     steps = spark.write_steps(shape.root, ctx, [*quoted.values(), ctx.subscriptions])
-    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(shape, ctx, by_time, with_order)
+    return (
+        "WITH "
+        + ",\n".join(steps)
+        + "\n"
+        + _write_outputs(shape, ctx, by_time, [TIME] * with_time + [ORDER] * with_order)
+    )
 
 
 def find_tagged(root: Node, by_case: bool = False) -> frozenset[int]:
@@ -310,13 +309,12 @@ def _check_joins(root: Node) -> None:
         raise InvariantError("a parameter in a join's predicate was not moved above it")
 
 
-def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool, with_order: bool) -> str:
+def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool, more: Sequence[str]) -> str:
     columns = [column for _, column in spark.result_columns(shape)]
     items = [f"i.{ctx.names.of(column)} AS o{at}" for at, column in enumerate(columns)]
-    if with_order:
-        items += [f"i.{TIME}", f"i.{ORDER}"]
+    items += [f"i.{each}" for each in more]
     bound = "i.b_" if id(shape.root) in ctx.bounded else "q."
-    where = write_due(ctx, bound, by_time)
+    where = write_due(ctx, shape.root, bound, by_time)
     rows = f"{ctx.steps[id(shape.root)]} AS i"
     if id(shape.root) in ctx.bounded:
         return f"SELECT {', '.join([f'i.{Q} AS {Q}', *items])} FROM {rows} WHERE {' AND '.join(where)}"
@@ -329,18 +327,13 @@ def _write_outputs(shape: AuthorizedPlan, ctx: LiveContext, by_time: bool, with_
     )
 
 
-def write_due(ctx: LiveContext, bound: str, by_time: bool) -> list[str]:
-    """Which of the rows `i` are due for a subscription, whose columns have the prefix `bound`."""
+def write_due(ctx: LiveContext, root: Node, bound: str, by_time: bool) -> list[str]:
+    """Which of the root's rows `i` are due for a subscription, whose columns have the prefix `bound`."""
     where = [
         f"({bound}start IS NULL OR i.{FROM} IS NULL OR i.{FROM} >= {bound}start)",
         f"({bound}since IS NULL OR i.{WHOLE} IS NULL OR i.{WHOLE} >= {bound}since)",
     ]
-    for at in ctx.session_numbers:
-        where += [
-            f"({bound}n{at} IS NULL OR i.{LEAST}{at} IS NULL OR i.{LEAST}{at} > {bound}n{at})",
-            f"({bound}a{at} IS NULL OR i.{FIRST}{at} IS NULL OR i.{FIRST}{at} >= {bound}a{at})",
-            f"({bound}z{at} IS NULL OR i.{LAST}{at} IS NULL OR i.{LAST}{at} < {bound}z{at})",
-        ]
+    where += [write_within(each, bound) for each in ctx.held(root)]
     if by_time:
         where.append(f"i.{TIME} >= {bound}t0 AND i.{TIME} < {bound}t1")
     return where

@@ -25,7 +25,9 @@ from sluicegate.graph.shape import Shape, find_shapes
 from sluicegate.targets import spark
 from sluicegate.targets.base import require
 from sluicegate.targets.duckdb_needs import Needs, find_needs
+from sluicegate.targets.spark_extents import Extents, Sessions, find_extents
 from sluicegate.targets.spark_live import ABILITIES, LiveContext, write_due
+from sluicegate.targets.spark_operators import TIME
 from sluicegate.targets.spark_text import quote_name, write_null
 
 NEW, OLD, ALL = "new", "old", "all"
@@ -39,7 +41,7 @@ class NetworkTables:
     streams: Mapping[str, str]
     subscriptions: str
     kept: Callable[[int], str]
-    sessions: Mapping[str, int] = field(default_factory=dict)
+    sessions: Sessions = field(default_factory=dict)
     large: bool = False
 
 
@@ -59,10 +61,12 @@ def translate_network(
     tables: NetworkTables,
     *,
     by_time: bool,
+    with_time: bool = False,
     keep: Callable[[Node, int], bool],
     name_rows: Callable[[str, str], str],
 ) -> NetworkQuery:
     """`by_time`: rows with an event time in [t0, t1), of all that the streams' tables have; else those that are new.
+    `with_time`: rows have `h_time` too.
 
     `keep` decides, of a node and the number of its readers, whether its result is kept apart; `name_rows` is what a source's
     rows of one kind are called in `tables`.
@@ -71,7 +75,7 @@ def translate_network(
         require(plan, ABILITIES)
     forms = _Forms(name_rows, moded=not by_time)
     roots = [forms.make(plan.root, NEW) for plan in plans]
-    ctx = _make_context(forms, roots, tables, by_time)
+    ctx = _make_context(forms, roots, tables, by_time or with_time)
     readers = _count_readers(forms, roots)
     writer = _Writer(
         ctx, forms, tables, {key for key, node in forms.by_id.items() if keep(node, readers[key])}
@@ -87,7 +91,8 @@ def translate_network(
             f"i.{given[name]} AS {name}" if name in given else f"{null} AS {name}"
             for name, null in slots.all()
         ]
-        where = [f"q.s = {number}", *write_due(ctx, "q.", by_time)]
+        items += [f"i.{TIME}"] * with_time
+        where = [f"q.s = {number}", *write_due(ctx, root, "q.", by_time)]
         listed = ", ".join([f"{number} AS s", "q.q AS q", *items])
         texts.append(
             f"(SELECT /*+ BROADCAST(q) */ {listed} FROM {writer.step(root)} AS i "
@@ -169,7 +174,7 @@ def _is_timed(node: Node) -> bool:
     return any(isinstance(each, Source) and each.event_time is not None for each in walk(node))
 
 
-def _make_context(forms: _Forms, roots: Sequence[Node], tables: NetworkTables, by_time: bool) -> LiveContext:
+def _make_context(forms: _Forms, roots: Sequence[Node], tables: NetworkTables, timed: bool) -> LiveContext:
     shapes: dict[int, Shape] = {}
     reach: dict[int, int] = {}
     needs: dict[int, Needs] = {}
@@ -177,10 +182,14 @@ def _make_context(forms: _Forms, roots: Sequence[Node], tables: NetworkTables, b
         shapes |= find_shapes(root)
         reach |= find_reach(root)
     for root in roots:
-        _add_needs(needs, find_needs(root, shapes, Needs(by_time)))
+        _add_needs(needs, find_needs(root, shapes, Needs(timed)))
+    extents: dict[int, Extents] = {}
+    for root in roots:
+        extents |= find_extents(root, tables.sessions, extents)
     # both halves of a join have the columns of the one result; outer joins first, whose halves ask the inner ones
     for first, other in reversed(forms.more.items()):
         _add_needs(needs, find_needs(other, shapes, needs[first]))
+        extents |= find_extents(other, tables.sessions, extents, extents[first])
     found = [each for each in forms.by_id.values() if isinstance(each, Source)]
     spark.check_arrival(found)
     quoted = {each.stream: quote_name(tables.streams[each.stream]) for each in found}
@@ -193,6 +202,7 @@ def _make_context(forms: _Forms, roots: Sequence[Node], tables: NetworkTables, b
         subscriptions=subscriptions,
         reach=reach,
         sessions=tables.sessions,
+        extents=extents,
         large=tables.large,
         binary=True,
     )

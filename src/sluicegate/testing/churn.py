@@ -9,6 +9,7 @@ registration on, and nobody else's, whichever queries of others share its operat
 from __future__ import annotations
 
 import argparse
+import gc
 import resource
 import tempfile
 import time
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.language.load import read_catalog
@@ -41,19 +43,25 @@ QUERIES = {
     "pairs": "SELECT A.v AS v, A.k AS k, B.v AS w FROM A [RANGE 2 SECOND], B [RANGE 2 SECOND] WHERE A.v = B.v",
 }
 ROWS = 60
+FEWEST_TICKS, PATIENCE = 2, 120.0
+EVERY = 5.0
+"""Seconds between looks at the memory: all of it is collected for that, with everybody waiting."""
 
 
 @dataclass
 class Report:
-    """What was seen; memory in MiB, by the second."""
+    """What was seen; memory in MiB, of what is in use after it was collected, every few seconds."""
 
     registered: int = 0
     dropped: int = 0
+    ticks: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
     shapes: list[int] = field(default_factory=list)
     python: list[float] = field(default_factory=list)
     java: list[float] = field(default_factory=list)
+    handles: list[int] = field(default_factory=list)
+    """Those that the gate knows, also of queries that ended."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,7 @@ class Churn:
         self.rng = Random(seed)  # noqa: S311 — repeatable
         self.report, self.running = Report(), list[_Running]()
         self.pushed = 0
+        self._tick, self._steps = -1, 0
 
     def push(self) -> None:
         """Rows of each kind in turn, the same in both streams; one a second of event time."""
@@ -109,16 +118,29 @@ class Churn:
                 self.engine.push(stream, make_rows(log.stream, rows))
         self.pushed += ROWS
 
+    def is_behind(self, most: int) -> bool:
+        """Whether so many came or went since the last tick: if more of them went, none would last until it is read for."""
+        last = self.engine.gate.last()
+        tick = -1 if last is None else last[0]
+        if tick != self._tick:
+            self._tick, self._steps = tick, 0
+            self.report.ticks += 1
+        return self._steps >= most
+
     def step(self, most: int) -> None:
         """A query comes, or, the more there are the likelier, one goes."""
+        self._steps += 1
         if self.rng.random() < len(self.running) / most:
             self.drop(self.running.pop(self.rng.randrange(len(self.running))))
             return
+        self.running.append(self.register())
+
+    def register(self) -> _Running:
         user = self.rng.choice(sorted(self.users))
         query = self.rng.choice(sorted(QUERIES))
         handle = self.engine.register(user, QUERIES[query])
-        self.running.append(_Running(query, user, self.users[user], handle, self.pushed))
         self.report.registered += 1
+        return _Running(query, user, self.users[user], handle, self.pushed)
 
     def drop(self, running: _Running) -> None:
         """Judge what it gave, and end it."""
@@ -168,18 +190,22 @@ def _find_wrong_sums(kinds: frozenset[int], first: int, got: Sequence[dict[str, 
 
 
 def run_churn(spark: Session, folder: Path, seconds: float = 10.0, most: int = 40, seed: int = 1) -> Report:
-    """Come and go for so long, at most about so many at a time."""
+    """Come and go for so long, at most about so many at a time; longer where there were hardly any ticks."""
     churn = Churn(spark, folder, seed)
     try:
         churn.engine.start()
         for stream in ("A", "B"):
             churn.engine.register("u012", f"SELECT v FROM {stream}")  # noqa: S608 — so that both are open
         end, noted = time.monotonic() + seconds, 0.0
-        while time.monotonic() < end:
-            churn.push()
-            for _ in range(3):
-                churn.step(most)
-            if time.monotonic() - noted > 1.0:
+        while time.monotonic() < end + (PATIENCE if churn.report.ticks < FEWEST_TICKS else 0.0):
+            if churn.is_behind(most):
+                # the others wait for their rows; this one does not
+                churn.drop(churn.register())
+            else:
+                churn.push()
+                for _ in range(3):
+                    churn.step(most)
+            if time.monotonic() - noted > EVERY:
                 noted = time.monotonic()
                 _note(churn, spark)
             time.sleep(0.05)
@@ -191,11 +217,28 @@ def run_churn(spark: Session, folder: Path, seconds: float = 10.0, most: int = 4
 
 
 def _note(churn: Churn, spark: Session) -> None:
-    context: Any = spark.sparkContext
-    runtime = context._jvm.java.lang.Runtime.getRuntime()
     churn.report.shapes.append(churn.engine.network.shapes)
-    churn.report.python.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    churn.report.java.append((runtime.totalMemory() - runtime.freeMemory()) / 2**20)
+    churn.report.handles.append(len(churn.engine.gate.known()))
+    churn.report.python.append(_find_python())
+    churn.report.java.append(_find_java(spark))
+
+
+def _find_python() -> float:
+    """What this process has of the machine's memory; where only its most so far is told, that."""
+    gc.collect()
+    told = Path("/proc/self/statm")
+    if told.exists():
+        return int(told.read_text(encoding="ascii").split()[1]) * resource.getpagesize() / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _find_java(spark: Session) -> float:
+    """What the heap held right after everything was collected: ticks go on, and what they are at is in it."""
+    context: Any = spark.sparkContext
+    context._jvm.java.lang.System.gc()
+    pools = context._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    left = [each.getCollectionUsage() for each in pools]
+    return float(sum(each.getUsed() for each in left if each is not None)) / 2**20
 
 
 def main() -> int:
@@ -208,9 +251,12 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = run_churn(make_session(), Path(folder), args.seconds, args.most, args.seed)
-    print(f"{report.registered} registered, {report.dropped} dropped, rows {dict(report.rows)}")
     print(
-        f"shapes at most {max(report.shapes)}; Python's memory {_thirds(report.python)}, Java's {_thirds(report.java)} MiB"
+        f"{report.registered} registered, {report.dropped} dropped, {report.ticks} ticks, rows {dict(report.rows)}"
+    )
+    print(
+        f"at most {max(report.shapes)} shapes, {max(report.handles)} handles; "
+        f"Python's memory {_thirds(report.python)}, Java's {_thirds(report.java)} MiB"
     )
     for each in report.differences[:5]:
         print(each)
@@ -218,10 +264,12 @@ def main() -> int:
 
 
 def _thirds(values: Sequence[float]) -> str:
-    """The least of each third: what stays in use."""
+    """The least and the median of each third: what stays in use, and what is with ticks under way."""
     third = max(len(values) // 3, 1)
     return ", ".join(
-        f"{min(values[at : at + third]):.0f}" for at in (0, third, 2 * third) if at < len(values)
+        f"{min(part):.0f} ({median(part):.0f})"
+        for at in (0, third, 2 * third)
+        if (part := values[at : at + third])
     )
 
 

@@ -12,23 +12,26 @@ from sluicegate.expr.types import Type
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
+from sluicegate.graph.shape import find_shapes
 from sluicegate.runtime.feed.log_batch import BATCH_SHIFT, LATE, LogBatch
 from sluicegate.runtime.feed.log_files import log_schema
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.frames import make_frame
+from sluicegate.runtime.network.bounds import find_sessions, share_bounds
 from sluicegate.runtime.network.deltas import Rows, find_deltas, find_stream, name_rows
 from sluicegate.runtime.network.estimate import Seen, choose_placement, sample_policies
 from sluicegate.runtime.network.judging import Court, JudgedQueries
 from sluicegate.runtime.network.placement import Placement, place_shields
 from sluicegate.runtime.network.places import Place, find_time
-from sluicegate.runtime.network.subscriptions import Subscription, make_subscriptions
-from sluicegate.runtime.network.switching import trim_bounds
+from sluicegate.runtime.network.subscriptions import Bounds, Subscription, make_subscriptions
+from sluicegate.runtime.network.switching import has_several, trim_bounds
 from sluicegate.runtime.network.together import Member, join_tables, split_rows
-from sluicegate.runtime.network.tuple_windows import PLACE, TIME, Carried, cut_windows
+from sluicegate.runtime.network.tuple_windows import PLACE, TIME, Carried, cut_windows, order_rows
 from sluicegate.runtime.network.units import Reading, TupleCut, Unit
 from sluicegate.runtime.table.in_force import read_parts, read_versions
 from sluicegate.runtime.table.table_log import TableLog
 from sluicegate.targets.duckdb_operators import ARRIVAL
+from sluicegate.targets.spark_extents import find_held
 from sluicegate.targets.spark_live import CASE, CUT, Tables, translate_live
 from sluicegate.targets.spark_text import quote_name
 from sluicegate.targets.spark_together import translate_together
@@ -97,7 +100,7 @@ class Evaluator:
     ) -> pa.Table | None:
         shared = len(queries) >= SHARE_FROM and self.placement is None
         plan = unit.shared if unit.shared is not None and shared else unit.plan
-        with_order = unit.cut is not None
+        several = has_several(queries)
         if unit.by_time:
             span = self._find_span(unit, places)
             frames = {} if span is None else self._frames_by_time(unit.reading, span, places)
@@ -110,15 +113,30 @@ class Evaluator:
         if not frames or not plans:
             return None
         queries = self._bound(unit, unit.reading, places, queries)
+        if not unit.by_time:
+            common, (queries,) = share_bounds([(unit.timed, queries)])
+            frames = self._narrow(frames, common)
         judged = self._court.judge(plans, types, queries)
         plans = [place_shields(each, self._place(each, judged, places)) for each in plans]
         large = self._count_new(unit, places) >= MANY_ROWS
-        return self._ask(plans, frames, judged, by_time=unit.by_time, with_order=with_order, large=large)
+        ordered = unit.cut is not None or (several and not unit.by_time)
+        found = self._ask(
+            plans,
+            frames,
+            judged,
+            by_time=unit.by_time,
+            with_time=ordered or unit.by_time,
+            with_order=ordered,
+            large=large,
+        )
+        # what is counted is put in order there
+        return found if unit.cut is not None else order_rows(found, _goes_by_arrival(unit))
 
     def _bound(
         self, unit: Unit, reading: Reading, places: tuple[Place, Place], queries: Sequence[Subscription]
     ) -> list[Subscription]:
-        """With the times between which results are due, and of sessions only the bounds that something read is beyond."""
+        """With the times between which results are due, and of sessions only the bounds that something read is beyond, on
+        streams whose tuples are results other than by a window."""
         if unit.by_time:
             since, until = (find_time(unit, place) for place in places)
             since = _BEGINNING if since is None else since
@@ -134,7 +152,28 @@ class Evaluator:
             low = self._find_low(reading, places)
         firsts = {name: before[name].end << BATCH_SHIFT if low is None else 0 for name in unit.timed}
         ends = {name: after[name].end << BATCH_SHIFT for name in unit.timed}
+        held = find_held(unit.plan.root)
+        ends = {name: end for name, end in ends.items() if name in held}
         return [trim_bounds(each, dict.fromkeys(unit.timed, low), firsts, ends) for each in queries]
+
+    def _narrow(self, frames: Mapping[str, DataFrame], common: Mapping[str, Bounds]) -> dict[str, DataFrame]:
+        """Of streams that all queries have the same bounds on, only what lies within them."""
+        found = dict(frames)
+        for name, frame in frames.items():
+            if (bounds := common.get(stream := find_stream(name))) is not None:
+                found[name] = frame.where(self._within(stream, bounds))
+        return found
+
+    def _within(self, stream: str, bounds: Bounds) -> str:
+        time = f"unix_micros({quote_name(self._logs[stream].stream.event_time or '')})"
+        arrival, parts = quote_name(ARRIVAL), []
+        if bounds.since is not None:
+            parts += [f"{time} > {_write_bound(bounds.since)}", f"{time} <= {TIMESTAMP_MAX}"]
+        if bounds.first is not None:
+            parts.append(f"{arrival} >= {_write_bound(bounds.first)}")
+        if bounds.end is not None:
+            parts.append(f"{arrival} < {_write_bound(bounds.end)}")
+        return " AND ".join(parts)
 
     def _find_low(self, reading: Reading, places: tuple[Place, Place]) -> int:
         """The event time from which on new tuples can meet older ones."""
@@ -248,7 +287,8 @@ class Evaluator:
         frames = {CUT: make_frame(self._spark, rows)}
         # each session's rows were counted by themselves: its bounds have been kept
         queries = [replace(each, periods=()) for each in queries]
-        return self._ask([cut.above], frames, JudgedQueries(types, queries), by_case=True)
+        found = self._ask([cut.above], frames, JudgedQueries(types, queries), by_case=True, with_time=True)
+        return order_rows(found, by_arrival=False)
 
     def _ask(
         self,
@@ -257,6 +297,7 @@ class Evaluator:
         judged: JudgedQueries,
         *,
         by_time: bool = False,
+        with_time: bool = False,
         with_order: bool = False,
         by_case: bool = False,
         large: bool = False,
@@ -268,12 +309,11 @@ class Evaluator:
         given |= {f"?{name}": make_frame(self._spark, each) for name, each in judged.tables.items()}
         with self._named(given) as names:
             verdicts = judged.name_tables({name: names[f"?{name}"] for name in judged.tables})
-            sessions = {
-                name: bounded.index(stream) for name in frames if (stream := find_stream(name)) in bounded
-            }
+            sessions = find_sessions(judged.queries, bounded, frames)
             tables = Tables(names, names[""], by_case, large, verdicts, sessions)
             texts = [
-                f"({translate_live(each, tables, by_time=by_time, with_order=with_order)})" for each in plans
+                f"({translate_live(each, tables, by_time=by_time, with_time=with_time, with_order=with_order)})"
+                for each in plans
             ]
             asked = self._spark.sql(" UNION ALL ".join(texts))
         return _nullable(asked.toArrow())
@@ -290,6 +330,12 @@ class Evaluator:
         finally:
             for name in names.values():
                 self._spark.catalog.dropTempView(name)
+
+
+def _goes_by_arrival(unit: Unit) -> bool:
+    """Whether the order of the unit's rows is that in which the tuples came, without their event times (D5)."""
+    root = unit.plan.root
+    return find_shapes(root)[id(root)].by_arrival
 
 
 def _find_until(unit: Unit, until: int | None, query: Subscription) -> int | None:

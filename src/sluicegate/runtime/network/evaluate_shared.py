@@ -10,12 +10,15 @@ from uuid import uuid4
 from sluicegate.graph.operators import Aggregate, Join, Node
 from sluicegate.rewrite.sharing.model import Network
 from sluicegate.runtime.frames import make_frame
-from sluicegate.runtime.network.deltas import Rows, find_stream, name_rows
+from sluicegate.runtime.network.bounds import find_sessions, share_bounds
+from sluicegate.runtime.network.deltas import Rows, name_rows
 from sluicegate.runtime.network.evaluate import MANY_ROWS, Evaluator
 from sluicegate.runtime.network.places import Place
 from sluicegate.runtime.network.shared import Guest, Member, Networks, find_reading, split_members
 from sluicegate.runtime.network.subscriptions import Subscription, make_subscriptions
+from sluicegate.runtime.network.switching import has_several
 from sluicegate.runtime.network.together import split_rows
+from sluicegate.runtime.network.tuple_windows import order_rows
 from sluicegate.runtime.network.units import Reading
 from sluicegate.targets.spark_network import NetworkQuery, NetworkTables, translate_network
 
@@ -86,12 +89,16 @@ class SharedEvaluator(Evaluator):
         reading: Reading,
         places: tuple[Place, Place],
     ) -> list[pa.Table]:
+        by_time = members[0].guest.unit.by_time
         asked = [self._bound(each.guest.unit, reading, places, each.queries) for each in members]
+        if not by_time:
+            units = [each.guest.unit.timed for each in members]
+            common, asked = share_bounds(list(zip(units, asked, strict=True)))
+            frames = self._narrow(frames, common)
         bounded = sorted({name for each in asked for query in each for name, _ in query.periods})
         given = {**frames, "": make_frame(self._spark, _number(asked, bounded))}
-        sessions = {
-            name: bounded.index(stream) for name in frames if (stream := find_stream(name)) in bounded
-        }
+        sessions = find_sessions([query for each in asked for query in each], bounded, frames)
+        with_time = by_time or any(has_several(each) for each in asked)
         large = self._count_new(reading, places) >= MANY_ROWS
         mark = uuid4().hex
         with self._named(given) as names:
@@ -99,13 +106,14 @@ class SharedEvaluator(Evaluator):
             query = translate_network(
                 [network.plan(each.name) for each in members],
                 tables,
-                by_time=members[0].guest.unit.by_time,
+                by_time=by_time,
+                with_time=with_time,
                 keep=self.keep,
                 name_rows=lambda stream, rows: name_rows(stream, Rows(rows)),
             )
             with self._kept(query):
                 rows = self._spark.sql(query.text).toArrow()
-        return split_rows(rows, query.outputs)
+        return split_rows(order_rows(rows, by_arrival=False), query.outputs)
 
     @contextmanager
     def _kept(self, query: NetworkQuery) -> Iterator[None]:

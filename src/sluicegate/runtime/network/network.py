@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.errors import Diagnostic, DiagnosticError, InvariantError
 from sluicegate.expr.nodes import Value
-from sluicegate.expr.types import Type
 from sluicegate.runtime.feed.source_log import SourceLog
-from sluicegate.runtime.gate.events import Committed, Part
+from sluicegate.runtime.gate.events import Committed
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.network.carried_store import CarriedStore
 from sluicegate.runtime.network.evaluate_shared import SharedEvaluator, Sharer
-from sluicegate.runtime.network.places import Mark, Place, find_place, place_json, read_place
+from sluicegate.runtime.network.past import Passed, Past
+from sluicegate.runtime.network.places import Place
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.shapes import Shaped
 from sluicegate.runtime.network.shared import Guest, are_few, group_places, join_places, may_share
@@ -27,63 +26,25 @@ from sluicegate.runtime.network.switching import (
     bound_session,
     find_numbers,
     forget_sessions,
-    name_queries,
 )
 from sluicegate.runtime.network.together import MOST_TOGETHER, Bundle, Member, find_bundle
 from sluicegate.runtime.network.tuple_windows import Carried
+from sluicegate.runtime.network.turns import (
+    Moving,
+    Shape,
+    Turn,
+    make_part,
+    plan_turns,
+    positions_json,
+    read_positions,
+)
 from sluicegate.runtime.network.units import Unit, find_units
-from sluicegate.runtime.table.in_force import find_waiting
-from sluicegate.runtime.table.table_log import TableLog
-from sluicegate.targets.spark_together import Flat
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_SHAPES = 256
-MOST_BATCHES = 256
-"""Batches of a log that one tick takes at most, so that one that fell behind does not take all memory."""
-_HISTORY = 1024
 _MOST_FAILURES = 10
-Moving = Callable[[Running], tuple[tuple[str, Value], ...]]
-
-
-@dataclass(slots=True)
-class _Shape:
-    """A live shape; what its units carry changes with each tick."""
-
-    key: str
-    types: tuple[Type, ...]
-    units: tuple[Unit, ...]
-    carried: list[Carried]
-    saved: list[Carried]
-    """What is on disk of it."""
-    versions: dict[int, int] = field(default_factory=dict)
-    """Under which version each query's open tuple windows were counted."""
-    bundle: tuple[Flat, Bundle] | None = None
-    """How it is evaluated together with others, where it can be."""
-    failures: int = 0
-    """How often it failed in a row; while it does it runs alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """Queries of one shape that stand at one place, and what was found for them up to another."""
-
-    shape: str
-    before: Place
-    after: Place
-    queries: tuple[Running, ...]
-    tables: tuple[pa.Table, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """What a tick was for a query: the places before and after, from where on it read, and since when its version held."""
-
-    before: Place
-    after: Place
-    start: int | None
-    since: int | None
 
 
 class Network:
@@ -105,11 +66,11 @@ class Network:
         self.sharing = True
         """Whether shapes share operators; for measurements."""
         self._most_shapes = most_shapes
-        self._shapes: dict[str, _Shape] = {}
+        self._shapes: dict[str, Shape] = {}
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="sluicegate-tick")
         last = gate.last()
         self._tick = 0 if last is None else last[0] + 1
-        self._history: OrderedDict[int, list[_Turn]] = OrderedDict()
+        self._past = Past(evaluator, logs)
         self.failed: list[Exception] = []
         """Of the last tick: what kept shapes from being taken on, where others were."""
 
@@ -145,7 +106,7 @@ class Network:
         carried = [each for each, _ in loaded]
         versions = {number: version for _, known in loaded for number, version in known.items()}
         bundle = find_bundle(units[0]) if len(units) == 1 else None
-        self._shapes[key] = _Shape(key, shaped.types, units, carried, list(carried), versions, bundle)
+        self._shapes[key] = Shape(key, shaped.types, units, carried, list(carried), versions, bundle)
         return units
 
     def find_reach(self, query: Running) -> int:
@@ -192,8 +153,8 @@ class Network:
     def _run_tick(
         self, queries: Sequence[Running], moving: Moving, force: bool
     ) -> tuple[Committed | None, list[tuple[Running, Place]]]:
-        work: dict[str, list[_Turn]] = {}
-        for each in self._plan(queries):
+        work: dict[str, list[Turn]] = {}
+        for each in plan_turns(queries, self._logs, self._switching):
             if each.before != each.after:
                 work.setdefault(each.shape, []).append(each)
         alone, bundles = self._bundle(list(work.values()))
@@ -208,7 +169,7 @@ class Network:
             return None, [(query, turn.after) for turn in done for query in turn.queries]
         return self._commit(done, queries)
 
-    def _gather(self, begun: Mapping[Future[list[_Turn]], Sequence[_Turn]]) -> list[_Turn]:
+    def _gather(self, begun: Mapping[Future[list[Turn]], Sequence[Turn]]) -> list[Turn]:
         """What was found. A shape that fails keeps no other from going on; where all do, the tick has not been."""
         self.failed = [each for future in begun if isinstance(each := future.exception(), Exception)]
         good = [future for future in begun if future.exception() is None]
@@ -220,36 +181,7 @@ class Network:
             raise next(each for future in begun if (each := future.exception()) is not None)
         return [turn for future in good for turn in future.result()]
 
-    def _plan(self, queries: Sequence[Running]) -> list[_Turn]:
-        groups: dict[tuple[str, Place, tuple[tuple[str, int], ...]], list[Running]] = {}
-        for each in queries:
-            held = () if self._switching is None else self._switching.find_held(each)
-            groups.setdefault((each.allowed.shaped.key, each.place, held), []).append(each)
-        turns = []
-        for (shape, before, held), members in groups.items():
-            if find_waiting(self._logs, before):
-                continue
-            after = find_place(self._logs, (name for name, _ in before))
-            turns.append(_Turn(shape, before, self._bound(before, after, dict(held)), tuple(members)))
-        return turns
-
-    def _bound(self, before: Place, after: Place, held: Mapping[str, int]) -> Place:
-        """Not too much at once; the watermark is then the one after the last batch that is taken."""
-        marks, bounded = dict(before), []
-        for name, mark in after:
-            if isinstance(self._logs[name], TableLog):
-                # a tuple meets what is in force now, however far its stream is behind
-                bounded.append((name, mark))
-                continue
-            most = marks[name].end + MOST_BATCHES
-            most = max(min(most, held.get(name, most)), marks[name].end)
-            if mark.end > most:
-                taken = self._logs[name].batches(marks[name].end, most)
-                mark = Mark(taken[-1].last + 1, taken[-1].watermark) if taken else marks[name]
-            bounded.append((name, mark))
-        return tuple(bounded)
-
-    def _run_all(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
+    def _run_all(self, turns: Sequence[Turn], moving: Moving) -> list[Turn]:
         """One after the other: they carry the same windows on, and where one fails, as they were before."""
         shape = self._shapes[turns[0].shape]
         carried, versions = list(shape.carried), dict(shape.versions)
@@ -259,10 +191,10 @@ class Network:
             shape.carried, shape.versions = carried, versions
             raise
 
-    def _bundle(self, work: Sequence[list[_Turn]]) -> tuple[list[list[_Turn]], list[list[_Turn]]]:
+    def _bundle(self, work: Sequence[list[Turn]]) -> tuple[list[list[Turn]], list[list[Turn]]]:
         """Turns of shapes that run alone, and those that one job can take on together."""
-        alone: list[list[_Turn]] = []
-        groups: dict[tuple[Bundle, Place, Place], list[_Turn]] = {}
+        alone: list[list[Turn]] = []
+        groups: dict[tuple[Bundle, Place, Place], list[Turn]] = {}
         for turns in work:
             shape = self._shapes[turns[0].shape]
             bundle = None if shape.failures or self._is_cut_short(turns[0]) else shape.bundle
@@ -277,10 +209,10 @@ class Network:
         ]
         return alone, bundles
 
-    def _find_shared(self, work: Sequence[list[_Turn]]) -> tuple[list[list[_Turn]], list[list[_Turn]]]:
+    def _find_shared(self, work: Sequence[list[Turn]]) -> tuple[list[list[Turn]], list[list[Turn]]]:
         """Turns that run alone, and those that may share operators: over streams in common, from and to the same places."""
-        alone: list[list[_Turn]] = []
-        able: list[list[_Turn]] = []
+        alone: list[list[Turn]] = []
+        able: list[list[Turn]] = []
         for turns in work:
             shape = self._shapes[turns[0].shape]
             may = self.sharing and len(turns) == 1 and not shape.failures
@@ -289,7 +221,7 @@ class Network:
         alone += [able[group[0]] for group in groups if len(group) == 1]
         return alone, [[able[at][0] for at in group] for group in groups if len(group) > 1]
 
-    def _run_shared(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
+    def _run_shared(self, turns: Sequence[Turn], moving: Moving) -> list[Turn]:
         """Units that may run in networks do; the others, and those of shapes with many queries, by themselves."""
         asked = {turn.shape: tuple(self._subscribe(turn.queries, moving)) for turn in turns}
         guests, own = [], []
@@ -309,7 +241,7 @@ class Network:
             found.setdefault(member.guest.shape, []).append(table)
         return [replace(turn, tables=(*turn.tables, *found.get(turn.shape, ()))) for turn in own]
 
-    def _run_together(self, turns: Sequence[_Turn], moving: Moving) -> list[_Turn]:
+    def _run_together(self, turns: Sequence[Turn], moving: Moving) -> list[Turn]:
         members = []
         for turn in turns:
             shape = self._shapes[turn.shape]
@@ -320,11 +252,11 @@ class Network:
             members.append(Member(shape.bundle[0], shape.types, queries))
         found = self._evaluator.run_together(members, (turns[0].before, turns[0].after))
         return [
-            replace(turn, tables=(table,) if table is not None and table.num_rows else ())
-            for turn, table in zip(turns, found, strict=True)
+            replace(turn, tables=(table,) if table is not None and table.num_rows else (), asked=each.numbers)
+            for turn, table, each in zip(turns, found, members, strict=True)
         ]
 
-    def _run(self, turn: _Turn, moving: Moving, only: frozenset[int] | None = None) -> _Turn:
+    def _run(self, turn: Turn, moving: Moving, only: frozenset[int] | None = None) -> Turn:
         """What the turn's units give, or some of them."""
         shape = self._shapes[turn.shape]
         queries = self._subscribe(turn.queries, moving)
@@ -348,7 +280,7 @@ class Network:
             )
             if found is not None and found.num_rows:
                 tables.append(found)
-        return replace(turn, tables=tuple(tables))
+        return replace(turn, tables=tuple(tables), asked=tuple(each.number for each in queries))
 
     def _subscribe(self, queries: Sequence[Running], moving: Moving) -> list[Subscription]:
         """The queries' subscriptions: of one with switches, its sessions', and so none while it is closed (R18)."""
@@ -362,7 +294,7 @@ class Network:
                 found += [bound_session(own, number, session) for number, session in sessions]
         return found
 
-    def _is_cut_short(self, turn: _Turn) -> bool:
+    def _is_cut_short(self, turn: Turn) -> bool:
         """Whether tuples of one batch belong to a session and others do not, which only the evaluation alone can tell."""
         if self._switching is None:
             return False
@@ -378,7 +310,7 @@ class Network:
         )
 
     def _commit(
-        self, done: Sequence[_Turn], queries: Sequence[Running]
+        self, done: Sequence[Turn], queries: Sequence[Running]
     ) -> tuple[Committed, list[tuple[Running, Place]]]:
         places = {each.number: each.place for each in queries}
         after = {query.number: turn.after for turn in done for query in turn.queries}
@@ -386,12 +318,12 @@ class Network:
         def positions(stale: frozenset[int]) -> dict[str, Any]:
             for shape in list(self._shapes.values()):
                 self._save_carried(shape, stale)
-            return _positions_json(places | {n: each for n, each in after.items() if n not in stale})
+            return positions_json(places | {n: each for n, each in after.items() if n not in stale})
 
-        committed = self._gate.commit(self._tick, [_make_part(turn) for turn in done], positions)
+        committed = self._gate.commit(self._tick, [make_part(turn) for turn in done], positions)
         if committed.replayed:
             return committed, self._take_over(queries, committed.stale | committed.ended)
-        self._remember(done)
+        self._past.remember(self._tick, done)
         self._tick += 1
         gone = committed.stale | committed.ended
         return committed, [
@@ -412,7 +344,7 @@ class Network:
         moved = [each for each in queries if each.number in places and each.number not in gone]
         return [(each, places[each.number]) for each in moved]
 
-    def _save_carried(self, shape: _Shape, stale: frozenset[int]) -> None:
+    def _save_carried(self, shape: Shape, stale: frozenset[int]) -> None:
         """Before the commit. Rows of stale queries come again under another version: their open windows are given up."""
         for at, unit in enumerate(shape.units):
             if unit.cut is None:
@@ -423,66 +355,16 @@ class Network:
                 self._store.save(f"{shape.key}-{at}", self._tick, shape.carried[at], shape.versions)
                 shape.saved[at] = shape.carried[at]
 
-    def _remember(self, done: Sequence[_Turn]) -> None:
-        self._history[self._tick] = [replace(turn, tables=()) for turn in done]
-        while len(self._history) > _HISTORY:
-            self._history.popitem(last=False)
-
     def recall(self, tick: int, number: int) -> Passed | None:
         """What a tick was for a query; None where that is too long ago."""
-        for turn in self._history.get(tick, ()):
-            for query in turn.queries:
-                if query.number == number:
-                    return Passed(turn.before, turn.after, query.start, query.since)
-        return None
+        return self._past.recall(tick, number)
 
     def repeat(self, query: Running, passed: Passed, moving: Moving) -> pa.Table | None:
         """What a past tick gives under the query's version of now; None where that can no longer be told."""
-        import pyarrow as pa
-
         shape = self._shapes.get(query.allowed.shaped.key)
-        if shape is None or query.switch is not None or not self._is_kept(shape.units, passed):
+        if shape is None or query.switch is not None:
             return None
-        asked = [replace(_subscribe(query, moving(query)), start=passed.start, since=passed.since)]
-        found = [
-            table
-            for unit in shape.units
-            if (
-                table := self._evaluator.run(
-                    unit, shape.types, asked, (passed.before, passed.after), Carried()
-                )[0]
-            )
-            is not None
-        ]
-        return pa.concat_tables(found) if found else pa.table({})
-
-    def _is_kept(self, units: Sequence[Unit], passed: Passed) -> bool:
-        """Whether the logs still have all that the tick read, and none of it was counted."""
-        # of a table, what was in force then
-        tables = {name: mark for name, mark in passed.after if isinstance(self._logs[name], TableLog)}
-        marks = {**dict(passed.before), **tables}
-        return all(
-            unit.cut is None
-            and all(
-                name in marks and self._reaches(name, marks[name], unit.reach if _looks_back(unit) else None)
-                for name in unit.streams
-            )
-            for unit in units
-        )
-
-    def _reaches(self, stream: str, mark: Mark, reach: int | None) -> bool:
-        log = self._logs[stream]
-        if isinstance(log, TableLog):
-            return log.holds(mark.end)
-        if mark.end < log.begin:
-            return False
-        if reach is None or log.forgotten is None:
-            return True
-        return mark.watermark is not None and log.forgotten < mark.watermark - reach
-
-
-def _looks_back(unit: Unit) -> bool:
-    return unit.by_time or unit.reach > 0
+        return self._past.repeat(shape, _subscribe(query, moving(query)), passed)
 
 
 def _owner(query: Running) -> str:
@@ -492,28 +374,3 @@ def _owner(query: Running) -> str:
 def _subscribe(query: Running, moving: tuple[tuple[str, Value], ...]) -> Subscription:
     constants = query.allowed.shaped.constants
     return Subscription(query.number, constants, query.start, query.since, moving=moving)
-
-
-def _make_part(turn: _Turn) -> Part:
-    import pyarrow as pa
-
-    versions = {each.number: each.version for each in turn.queries}
-    table = pa.concat_tables(turn.tables) if turn.tables else pa.table({"q": pa.array([], pa.int64())})
-    if any(each.switch is not None for each in turn.queries):
-        table = name_queries(table)
-    return Part(table, versions)
-
-
-def _positions_json(places: Mapping[int, Place]) -> dict[str, Any]:
-    """Most queries stand at few places."""
-    distinct = list(dict.fromkeys(places.values()))
-    at = {place: number for number, place in enumerate(distinct)}
-    return {
-        "places": [place_json(each) for each in distinct],
-        "of": {str(number): at[place] for number, place in places.items()},
-    }
-
-
-def read_positions(found: Mapping[str, Any]) -> dict[int, Place]:
-    places = [read_place(each) for each in found["places"]]
-    return {int(number): places[at] for number, at in found["of"].items()}

@@ -342,6 +342,11 @@ def _later(one: int | None, other: int | None) -> int | None:
     return one if other is None else other if one is None else max(one, other)
 
 
+def has_several(queries: Sequence[Subscription]) -> bool:
+    """Whether some query has several sessions."""
+    return len({number_query(each.number) for each in queries}) < len(queries)
+
+
 def find_numbers(carried: Carried, queries: frozenset[int]) -> frozenset[int]:
     """The numbers under which something is carried for the queries: their own and those of their sessions."""
     return frozenset(key[0] for key in carried.counts if number_query(key[0]) in queries)
@@ -356,10 +361,13 @@ def forget_sessions(carried: Carried, queries: Sequence[Running], asked: Iterabl
     return carried
 
 
-def name_queries(rows: pa.Table) -> pa.Table:
-    """Rows of sessions as rows of their queries."""
+def name_queries(rows: pa.Table, asked: Sequence[int]) -> pa.Table:
+    """Rows of sessions as rows of their queries; those of one that opened earlier first, as `asked` has them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if len({number_query(each) for each in asked}) < len(asked):
+        places = pc.index_in(rows["q"], value_set=pa.array(asked, pa.int64()))
+        rows = rows.take(pc.sort_indices(places))
     numbers = pc.bit_wise_and(rows["q"], pa.scalar(QUERY_BITS, pa.int64()))
     return rows.set_column(rows.schema.get_field_index("q"), "q", numbers)

@@ -29,6 +29,10 @@ class Member:
     types: tuple[Type, ...]
     queries: Sequence[Subscription]
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(each.number for each in self.queries)
+
 
 def find_bundle(unit: Unit) -> tuple[Flat, Bundle] | None:
     """The unit's flat form, and what units that may be evaluated together have in common; None where it runs alone."""
