@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from counters import summarize_cases
+from kafka_broker import broker
 from spark_session import spark
 
-__all__ = ["spark"]
+__all__ = ["broker", "spark"]
 
 settings.register_profile(
     "ci",

@@ -11,8 +11,9 @@ from typing import NoReturn
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.language.literals import parse_duration
+from sluicegate.language.secret_names import SECRET_NAME, blank_around
 from sluicegate.policy.model import Stream
-from sluicegate.source import SourceText, Span
+from sluicegate.source import Span
 
 SQLITE, POSTGRES = "sqlite", "postgres"
 _PLACES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -23,7 +24,6 @@ DATABASES = frozenset(_PLACES)
 """The formats whose streams are tables that are read again and again."""
 _COMMON = frozenset({"version", "every", "within", "compare", "rows"})
 _SECRETS = frozenset({"password", "passwd", "url", "uri", "dsn", "conninfo", "passfile"})
-_SECRET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _HELP = "name it, `secret = 'routes'`, and give it to the process as SLUICEGATE_SECRET_ROUTES"
 MOST_ROWS = 10_000_000
 _LEAST = 100_000
@@ -72,7 +72,7 @@ def read_database(stream: Stream, span: Span | None = None) -> DatabaseTable:
         # libpq would read it as a whole connection string, password and all
         _refuse_secret("`database` is a name, not a connection string", span)
     secret = given.get("secret")
-    if secret is not None and not _SECRET_NAME.fullmatch(secret):
+    if secret is not None and not SECRET_NAME.fullmatch(secret):
         _refuse_secret("the name of a secret is letters, digits and `_`", span)
     return DatabaseTable(
         kind,
@@ -106,11 +106,5 @@ def _refuse(code: str, message: str, span: Span | None, help_: str | None = None
 
 
 def _refuse_secret(message: str, span: Span | None) -> NoReturn:
-    """With nothing of the text but the stream's name: what is shown is also kept, where messages are."""
-    if span is not None:
-        text = span.source.text
-        blank = "".join(
-            each if each == "\n" or span.start <= at < span.end else " " for at, each in enumerate(text)
-        )
-        span = Span(SourceText(span.source.name, blank), span.start, span.end)
-    _refuse("database-secret", message, span, _HELP)
+    """With nothing of the text but the stream's name."""
+    _refuse("database-secret", message, blank_around(span), _HELP)

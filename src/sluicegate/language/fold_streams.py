@@ -7,6 +7,7 @@ from dataclasses import replace
 from sluicegate.errors import DiagnosticError
 from sluicegate.expr.types import TIMESTAMP, Type
 from sluicegate.language.check_ais import check_ais_stream
+from sluicegate.language.check_kafka import check_kafka_stream
 from sluicegate.language.database_options import DATABASES, read_database
 from sluicegate.language.drops import mentions
 from sluicegate.language.fold_grants import close_grant, uses_attribute
@@ -52,7 +53,9 @@ def create_stream(state: State, statement: CreateStream) -> None:
     stream = _with_options(state, stream, options)
     _check_stream(stream, statement.name.span)
     places = {each.name.text: each.name.span for each in statement.attributes}
-    check_ais_stream(stream, places, options.format.span if options.format else statement.name.span)
+    place = options.format.span if options.format else statement.name.span
+    check_ais_stream(stream, places, place)
+    check_kafka_stream(stream, place)
     state.streams[stream.name] = stream
     state.late.pop(stream.name, None)
 
@@ -75,6 +78,7 @@ def alter_stream(state: State, statement: AlterStream) -> None:
             raise TypeError(f"unknown action {statement.action}")
     _check_stream(changed, statement.name.span)
     check_ais_stream(changed, {}, statement.span)
+    check_kafka_stream(changed, statement.span)
     state.streams[stream.name] = changed
     _note_late(state, stream, changed)
     _check_results(state, stream, statement.span)

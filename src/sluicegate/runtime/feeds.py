@@ -20,6 +20,7 @@ from sluicegate.runtime.feed.ingest import Ingest
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.gate.files import make_private
+from sluicegate.runtime.reviving import Reviver
 from sluicegate.runtime.table.table_feed import TableFeed, remove_leftovers
 from sluicegate.runtime.table.table_log import TableLog
 
@@ -54,6 +55,11 @@ class Feeds:
         self._receivers = Receivers()
         self.logs: dict[str, SourceLog] = {}
         self._has_leftovers = True
+        self._reviver: Reviver | None = None
+
+    def revive(self) -> None:
+        """From now on, start those again that stop by themselves."""
+        self._reviver = self._reviver or Reviver(lambda: self._ingests)
 
     def open(self, catalog: Catalog, streams: Iterable[str]) -> tuple[str, ...]:
         """Logs for the streams; those that were not open yet."""
@@ -168,5 +174,7 @@ class Feeds:
         return bool(found or not self.logs) and all(log.finished for log in found)
 
     def stop(self) -> None:
+        if self._reviver is not None:
+            self._reviver.stop()
         for each in self._ingests.values():
             each.stop()

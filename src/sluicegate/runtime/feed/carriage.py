@@ -6,7 +6,8 @@
 
 Who sent an element is never for the element to say. It is the principal that pushed it; of a feed with a source, the
 stream's owner, who declared it, unless the option `sender_column` names the column that the source authenticates: then an
-element without one is nobody's, and denied. A Kafka topic's partitions are the stream's; every other feed is one partition.
+element without one is nobody's, and denied. Of a topic whose records are signed it is who signed. A topic's partitions are
+the stream's; every other feed is one partition.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sluicegate.expr.types import BIGINT, STRING, TIMESTAMP
+from sluicegate.language.kafka_options import KAFKA_FORMAT
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.codes import refuse_feed
 
@@ -47,4 +49,6 @@ def find_sender_column(stream: Stream) -> str | None:
 
 def find_trusted(stream: Stream) -> str | None:
     """The sender of all elements of a feed whose rows do not say: its owner, or, without one, nobody in particular."""
+    if stream.format == KAFKA_FORMAT and dict(stream.options).get("sender") == "signed":
+        return None
     return (stream.owner or "") if find_sender_column(stream) is None else None

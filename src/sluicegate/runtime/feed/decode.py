@@ -7,9 +7,11 @@ run gives the rows of a batch run (I4).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from sluicegate.errors import InvariantError
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import (
     CARRIED,
@@ -42,16 +44,23 @@ class Layout(Enum):
     COLUMNS = "columns"
     TEXTS = "texts"
     JSON = "json"
+    RECORDS = "records"
+    """Of a topic: read by what opened it."""
 
 
-def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
+def decode(
+    frame: DataFrame,
+    stream: Stream,
+    layout: Layout,
+    read: Callable[[DataFrame, Stream], DataFrame] | None = None,
+) -> DataFrame:
     """The stream's attributes, `_problem`, `_raw`; blank lines are left out. Frames may be streaming ones.
 
-    Of a punctuated stream also what `feed.carriage` lists.
+    Of a punctuated stream also what `feed.carriage` lists. `read` is for records: as `read_lines`, with a column `sender`.
     """
     carried = carry(stream)
     # the columns of other layouts are given; a JSON object has what it has
-    if layout is Layout.JSON or SP in frame.columns:
+    if layout in (Layout.JSON, Layout.RECORDS) or SP in frame.columns:
         carried = carry_switches(carried)
     names = [name for name, _ in carried.attributes]
     for name in sorted(_RESERVED & set(names)):
@@ -63,6 +72,10 @@ def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
             found = read_columns(frame, carried, layout is Layout.TEXTS)
         case Layout.JSON:
             found = read_lines(frame, carried, _write_partition(frame))
+        case Layout.RECORDS:
+            if read is None:
+                raise InvariantError(f"nothing says how the records of `{stream.name}` are read")
+            found = read(frame, carried)
     if stream.punctuated_by is None and carried != stream:
         found = _refuse_mixed(found, len(names))
     fine = f"{PROBLEM} IS NULL"
@@ -74,8 +87,8 @@ def decode(frame: DataFrame, stream: Stream, layout: Layout) -> DataFrame:
             if name not in left_out
         ),
         PROBLEM,
-        # whole characters, of at most four bytes
-        f"CASE WHEN NOT {fine} THEN left(raw, {LONGEST_RAW // 4}) END AS {RAW}",
+        # whole characters, of at most four bytes; bytes that are none would keep the letters from being read
+        f"CASE WHEN NOT {fine} THEN make_valid_utf8(left(raw, {LONGEST_RAW // 4})) END AS {RAW}",
         *(_write_origin(stream, names, layout) if stream.punctuated_by is not None else ()),
     )
 
@@ -100,6 +113,8 @@ def _write_partition(frame: DataFrame) -> str:
 def _write_origin(stream: Stream, names: list[str], layout: Layout) -> list[str]:
     """Who sent an element, and which partition it came in."""
     column, trusted = find_sender_column(stream), find_trusted(stream)
-    sender = quote_text(trusted) if trusted is not None else f"CAST(a{names.index(column or '')} AS STRING)"
-    place = "place" if layout is Layout.JSON else "CAST(NULL AS STRING)"
+    sender = "sender" if column is None else f"CAST(a{names.index(column)} AS STRING)"
+    if trusted is not None:
+        sender = quote_text(trusted)
+    place = "place" if layout in (Layout.JSON, Layout.RECORDS) else "CAST(NULL AS STRING)"
     return [f"{sender} AS {SENDER}", f"{place} AS {PARTITION}"]

@@ -45,14 +45,14 @@ def _of_attribute(stream: Stream, found: dict[str, str], at: int, texts: bool) -
     name, of = stream.attributes[at]
     if name not in found:
         raise refuse_feed("feed-schema", f"the feed of `{stream.name}` has no column `{name}`")
-    value = _of_column(f"x{at}", found[name], of, texts)
+    value = fit_column(f"x{at}", found[name], of, texts)
     if value is None:
         message = f"the column `{name}` of the feed of `{stream.name}` is `{found[name]}`, which is no {of}"
         raise refuse_feed("feed-schema", message)
     return value
 
 
-def _of_column(column: str, found: str, of: Type, texts: bool) -> str | None:
+def fit_column(column: str, found: str, of: Type, texts: bool) -> str | None:
     """The value as its type has it, NULL where it does not hold it; None where no value of the column's type can fit."""
     match of.kind, found:
         case (Kind.INT | Kind.BIGINT, kind) if kind in _WHOLE:

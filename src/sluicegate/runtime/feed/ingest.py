@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from sluicegate.errors import DiagnosticError, InvariantError
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
+from sluicegate.runtime.cluster_check import check_feed
 from sluicegate.runtime.feed.carriage import find_trusted
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode import decode
 from sluicegate.runtime.feed.log_files import remove_all
-from sluicegate.runtime.feed.open_feed import Feed, find_layout, open_feed
+from sluicegate.runtime.feed.open_feed import Feed, Watch, find_layout, open_feed
 from sluicegate.runtime.feed.source_log import SourceLog, log_folder
 from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feed.write_batch import write_batch
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sluicegate.runtime.shield.shield import Shield
 
 AVAILABLE_NOW = "available now"
+_PASSING = frozenset({"cluster-start", "feed-failed", "feed-format"})
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -56,6 +58,7 @@ class Ingest:
         self._spark, self._trigger, self._on_batch = spark, trigger, on_batch
         self._feed = Feed(frame, find_layout(frame, stream), False) if frame is not None else None
         self._query: StreamingQuery | None = None
+        self._watch_source: Watch | None = None
         self._stopping, self._taking = threading.Event(), threading.Lock()
         self._failed: DiagnosticError | None = None
         self._watcher: threading.Thread | None = None
@@ -75,9 +78,15 @@ class Ingest:
             # batch numbers would begin anew, and be taken for batches that are complete
             raise refuse_feed("feed-log", f"the log of `{self.stream.name}` has lost its checkpoint")
         _clear_halves(checkpoint)
+        if self._feed is None:
+            check_feed(self._spark, self.stream)
         feed = self._feed or open_feed(self._spark, self.stream)
+        self._close_watch()
+        self._watch_source = feed.watch
+        if feed.watch is not None:
+            feed.watch.begin(self.log.folder, checkpoint.exists())
         bounded = feed.bounded or self._trigger == AVAILABLE_NOW
-        rows = decode(feed.frame, self.stream, feed.layout)
+        rows = decode(feed.frame, self.stream, feed.layout, feed.read)
         writer = rows.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
         writer = (
             writer.trigger(availableNow=True) if bounded else writer.trigger(processingTime=self._trigger)
@@ -99,6 +108,12 @@ class Ingest:
             pass
         if self._watcher is not None:
             self._watcher.join()
+        self._close_watch()
+
+    def _close_watch(self) -> None:
+        watch, self._watch_source = self._watch_source, None
+        if watch is not None:
+            watch.close()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether the feed has come to its end, or failed, before the seconds are over."""
@@ -111,6 +126,20 @@ class Ingest:
     def failure(self) -> str | None:
         """Why the feed has stopped by itself, in our words."""
         return None if self._failed is None else self._failed.diagnostics[0].message
+
+    def restart(self) -> None:
+        """As `start`; where it does not, that is the failure."""
+        try:
+            self.start()
+        except Exception as error:  # noqa: BLE001 — Spark's text may carry values
+            self._fail(error)
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it stopped for a reason that may be gone when it is started again; one that has a name is not."""
+        if self._failed is None or (self._watcher is not None and self._watcher.is_alive()):
+            return False
+        return self._failed.diagnostics[0].code in _PASSING
 
     def _take(self, frame: DataFrame, number: int) -> None:
         if self.log.is_complete(number):
@@ -128,14 +157,21 @@ class Ingest:
 
     def _append(self, frame: DataFrame, number: int) -> None:
         if self.shield is None:
-            self.log.commit(write_batch(self.log, frame, number, self._judge))
+            batch = write_batch(self.log, frame, number, self._judge)
+            self._check_source()
+            self.log.commit(batch)
             return
         from sluicegate.runtime.shield.append import append_elements
 
         # in the order of Spark's partitions, and of rows within them
-        append_elements(
-            self.log, self.shield, frame.toArrow(), number, find_trusted(self.stream), self._judge
-        )
+        elements = frame.toArrow()
+        self._check_source()
+        append_elements(self.log, self.shield, elements, number, find_trusted(self.stream), self._judge)
+
+    def _check_source(self) -> None:
+        """After it was read: what a source says of itself before may no longer hold then."""
+        if self._watch_source is not None:
+            self._watch_source.check()
 
     def _watch(self, query: StreamingQuery, bounded: bool) -> None:
         """Wait for the query's end; only an end that nobody asked for, without a failure, ends the log."""
@@ -167,7 +203,9 @@ class Ingest:
             return
         _LOGGER.debug("the feed of %s has stopped", self.stream.name, exc_info=error)
         message = f"the feed of `{self.stream.name}` has stopped by itself"
-        self._failed = error if isinstance(error, DiagnosticError) else refuse_feed("feed-failed", message)
+        known = self._watch_source.explain(error) if self._watch_source is not None else None
+        failed = known or refuse_feed("feed-failed", message)
+        self._failed = error if isinstance(error, DiagnosticError) else failed
 
 
 def _open_shield(log: SourceLog, catalog: Callable[[], Catalog] | None) -> Shield | None:

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.errors import DiagnosticError
+from sluicegate.language.kafka_options import KAFKA_FORMAT
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import SENDER_OPTION, carry
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode import TEXT_COLUMN, Layout
 from sluicegate.runtime.feed.decode_columns import CORRUPT
 from sluicegate.runtime.feed.replay import REPLAY, ReplaySource, is_text, replay_options
+from sluicegate.runtime.kafka.open_topic import open_topic
 from sluicegate.targets.spark_text import quote_name, spark_type
 
 if TYPE_CHECKING:
@@ -24,10 +28,25 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _LOGGER = logging.getLogger(__name__)
-_LINES = frozenset({"kafka", "socket", "text", "json"})
+_LINES = frozenset({"socket", "text", "json"})
 """Formats whose rows are a text each; a file of JSON is read by lines, and decoded by us."""
 _OWN_SCHEMA = frozenset({"parquet", "orc", "avro"})
 """Formats of files that say themselves what is in them."""
+
+
+class Watch(Protocol):
+    """What is known of a source beside its rows."""
+
+    def begin(self, folder: Path, goes_on: bool) -> None:
+        """Before anything is read; raises where the source is not the one that the log in the folder goes on with."""
+
+    def check(self) -> None:
+        """Before a batch is appended; raises where it must not be."""
+
+    def explain(self, error: Exception) -> DiagnosticError | None:
+        """Why reading has failed, in our words, where that is known."""
+
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +56,9 @@ class Feed:
     frame: DataFrame
     layout: Layout
     bounded: bool
+    read: Callable[[DataFrame, Stream], DataFrame] | None = None
+    """Of `Layout.RECORDS`."""
+    watch: Watch | None = None
 
 
 def open_feed(spark: SparkSession, stream: Stream) -> Feed:
@@ -60,6 +82,9 @@ def _open(spark: SparkSession, stream: Stream, format_: str) -> Feed:
         _register_replay(spark)
         frame = spark.readStream.format(REPLAY).options(**options).load()
         return Feed(frame, Layout.JSON if is_text(options["path"]) else Layout.COLUMNS, True)
+    if format_ == KAFKA_FORMAT:
+        topic = open_topic(spark, stream)
+        return Feed(topic.frame, Layout.RECORDS, False, topic.records.read, topic.watch)
     reader = spark.readStream.format("text" if format_ == "json" else format_)
     for name, value in stream.options:
         if name != SENDER_OPTION:

@@ -16,7 +16,7 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -80,6 +80,8 @@ class SourceLog:
         self._lock, self._upkeep = threading.RLock(), threading.Lock()
         self._readers: set[object] = set()
         self._retired: list[tuple[Path, set[object]]] = []
+        self._unsure: set[Path] = set()
+        """Metas that failed behind their rename, and may be there all the same."""
         for each in (self._meta, self._data):
             each.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.chmod(0o700)
@@ -150,6 +152,7 @@ class SourceLog:
 
     def data_folder(self, number: int) -> Path:
         """Where the rows of a batch that is not complete yet are to be written."""
+        self._withdraw()
         return self._data / name_range(number, number)
 
     def describe(
@@ -227,6 +230,7 @@ class SourceLog:
     def cut(self, before: int, least_time: int | None) -> None:
         """Forget the batches below `before` that have nothing at or after `least_time`."""
         with self._upkeep:
+            self._withdraw()
             with self._lock:
                 gone = [
                     each
@@ -248,6 +252,7 @@ class SourceLog:
     def compact(self, before: int, largest: int = LARGEST_BATCH) -> None:
         """Put runs of small adjacent batches below `before` together; what they hold stays the same."""
         with self._upkeep:
+            self._withdraw()
             for run in find_runs(self.batches(0), before, largest):
                 made = merge_batches(run, self._data / name_range(run[0].first, run[-1].last), self.stream)
                 self._write_meta(made)
@@ -274,7 +279,22 @@ class SourceLog:
 
     def _write_meta(self, batch: LogBatch) -> None:
         content = {**asdict(batch), "path": batch.path.name, "bytes": count_bytes(batch.path)}
-        write_json(self._meta / f"{name_range(batch.first, batch.last)}.json", content)
+        path = self._meta / f"{name_range(batch.first, batch.last)}.json"
+        try:
+            write_json(path, content)
+        except BaseException:
+            self._unsure.add(path)
+            # what fails here is tried again before any rows are replaced
+            with suppress(OSError):
+                self._withdraw()
+            raise
+
+    def _withdraw(self) -> None:
+        """A batch that is not complete in memory is not so on disk either, or a start would miss the rows of a next try."""
+        for path in tuple(self._unsure):
+            path.unlink(missing_ok=True)
+            sync_folder(self._meta)
+            self._unsure.discard(path)
 
     def _save(self, state: _State) -> None:
         write_json(self.folder / "state.json", asdict(state))

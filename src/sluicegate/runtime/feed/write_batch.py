@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.policy.model import Stream
 from sluicegate.policy.query_punctuation import QueryPunctuation
+from sluicegate.runtime.cluster import refuse, runs_locally
 from sluicegate.runtime.feed.carriage import SP, find_trusted
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.dead_letters import DeadLetters
@@ -31,10 +33,12 @@ from sluicegate.targets.spark_text import quote_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
 PARTITIONS, ROW_BITS = 256, 24
-_SERIAL = "_serial"
+PATIENCE = 60.0
+"""Seconds for the number of rows that tasks wrote, once they have."""
+_SERIAL, _WRITTEN = "_serial", "_written"
 # how Spark's own row numbers are put together: partition, and row below it
 _SPARK_BITS = 33
 _SPARK_ROW = (1 << _SPARK_BITS) - 1
@@ -53,13 +57,46 @@ def write_batch(log: SourceLog, frame: DataFrame, number: int, judge: Judge = re
     folder = log.data_folder(number)
     remove_all([folder])
     rows = number_rows(frame.coalesce(PARTITIONS), log, number)
-    rows.coalesce(spark.sparkContext.defaultParallelism).write.parquet(str(folder))
+    written = write_files(rows.coalesce(spark.sparkContext.defaultParallelism), folder)
     total, unnumbered, others, least, greatest = _read_footers(folder, log.stream)
+    if written is not None and written != total:
+        message = (
+            f"the files of a batch of `{log.stream.name}` have {total} rows here, and tasks wrote {written}"
+        )
+        raise refuse("cluster-path", message, "one path on all machines (NFS or the like), mounted on each")
     if unnumbered:
         message = f"a batch of `{log.stream.name}` has more than {1 << ROW_BITS} rows of one partition"
         raise refuse_feed("feed-batch", message, "limit what the feed takes at once by its options")
     dead, said = _sift(log, number, folder, SP in frame.columns, judge) if others else (0, ())
     return replace(log.describe(number, total - others, least, greatest, dead), said=said)
+
+
+def write_files(rows: DataFrame, folder: Path) -> int | None:
+    """In one job. How many rows its tasks wrote, of those that count; None on a local master, which has one file system.
+
+    A task whose machine lacks the shared path makes a folder of that name there, and does not fail.
+    """
+    if runs_locally(rows.sparkSession):
+        rows.write.parquet(str(folder))
+        return None
+    from pyspark.sql import Observation
+    from pyspark.sql.functions import count, lit
+
+    observed = Observation()
+    rows.observe(observed, count(lit(1)).alias(_WRITTEN)).write.parquet(str(folder))
+    return _wait_for_count(observed)
+
+
+def _wait_for_count(observed: Observation) -> int:
+    """Spark tells it by an event, which it may drop when it has too many."""
+    found: list[int] = []
+    # without rows there may be nothing to count them
+    asking = Thread(target=lambda: found.append(int(observed.get.get(_WRITTEN, 0))), daemon=True)
+    asking.start()
+    asking.join(PATIENCE)
+    if not found:
+        raise refuse_feed("feed-failed", "nobody can say how many rows a batch was to have")
+    return found[0]
 
 
 def number_rows(frame: DataFrame, log: SourceLog, number: int) -> DataFrame:

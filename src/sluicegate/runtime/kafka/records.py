@@ -1,0 +1,256 @@
+"""The records of a topic as elements of a stream, in Spark's own expressions.
+
+Beside its value a record has a key, a time, a place and headers: some are attributes, `sp` is a punctuation that stands just
+before the record's tuple, and the sender's two say who sent it. What is wrong with a record is told with its place, as
+`topic/partition/offset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sluicegate.expr.types import Kind, Type
+from sluicegate.language.kafka_options import HEADER, KafkaTopic
+from sluicegate.policy.model import Stream
+from sluicegate.runtime.feed.carriage import SP, find_sender_column
+from sluicegate.runtime.feed.decode_columns import fit_column
+from sluicegate.runtime.feed.decode_lines import TEXT_COLUMN, read_lines
+from sluicegate.runtime.feed.misfits import PROBLEM, write_misfit
+from sluicegate.runtime.feed.moments import in_years, read_moment
+from sluicegate.runtime.inputs import LONGEST_LINE
+from sluicegate.runtime.kafka.decoded import BESIDE, BODY, TOLD, make_step
+from sluicegate.runtime.kafka.messages import MessagePlan, plan_messages
+from sluicegate.runtime.kafka.signatures import write_sender
+from sluicegate.targets.spark_text import quote_text, write_null
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+UNSIGNED = "it is not signed by a sender whose key is known"
+NOT_BROKERS = "its timestamp is not the broker's, and not signed"
+_KEYS = "_keys"
+_TYPES = {"long": "long", "double": "double", "truth": "boolean", "text": "binary"}
+_NO_BYTES = "CAST(NULL AS BINARY)"
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """How the records of a topic are read."""
+
+    topic: KafkaTopic
+    keys: Mapping[str, Sequence[tuple[bytes, bytes]]] | None = None
+    """Of each sender, where records are signed."""
+
+    def read(self, frame: DataFrame, stream: Stream) -> DataFrame:
+        """`raw`, `place`, `sender`, `a0` … for the attributes, and `_problem`; `stream` is with what its elements carry."""
+        names = [name for name, _ in stream.attributes]
+        parts = {attribute: part for attribute, part in self.topic.parts if attribute in names}
+        plan = plan_messages(stream, self.topic.messages, list(parts))
+        elements = self._divide(frame, parts, SP in names, plan is not None)
+        values = _read_lines(elements, stream) if plan is None else _read_messages(elements, stream, plan)
+        return _put_together(values, stream, parts)
+
+    def _divide(self, frame: DataFrame, parts: Mapping[str, str], has_sp: bool, limits: bool) -> DataFrame:
+        """`body`, and in `p` all else of a record: one row for each punctuation in its headers, then one for its value."""
+        known = frame.selectExpr(
+            "key", "value", "topic", "partition", "offset", "timestamp", "timestampType AS stamped",
+            "coalesce(headers, array()) AS headers",
+        )  # fmt: skip
+        signed = self.keys is not None
+        if self.keys is not None:
+            known = _join_keys(known, self.keys)
+        known = known.selectExpr("*", f"{write_sender(_KEYS) if signed else write_null_text()} AS sender")
+        divided = known.selectExpr("*", _write_elements() if has_sp else f"{_NO_BYTES} AS sp")
+        if not has_sp:
+            divided = divided.withColumnRenamed("value", BODY)
+        beside = {
+            "place": "concat(topic, '/', partition)",
+            "at": "offset",
+            "sender": "sender",
+            "sp": "sp",
+            TOLD: self._write_told(parts, signed, limits),
+            **{f"m{at}": _write_part(part) for at, part in enumerate(parts.values())},
+        }
+        fields = ", ".join(f"'{name}', {text}" for name, text in beside.items())
+        return divided.selectExpr(BODY, f"named_struct({fields}) AS {BESIDE}")
+
+    def _write_told(self, parts: Mapping[str, str], signed: bool, limits: bool) -> str:
+        """What is wrong with a record before its value is looked at."""
+        cases = [f"WHEN sender IS NULL THEN {quote_text(UNSIGNED)}"] if signed else []
+        if signed and "timestamp" in parts.values():
+            cases.append(f"WHEN stamped <> 1 THEN {quote_text(NOT_BROKERS)}")
+        for part in parts.values():
+            if part.startswith(HEADER):
+                name = part.removeprefix(HEADER)
+                told = quote_text(f"the header `{name}` is given twice")
+                cases.append(f"WHEN size({_find_headers(name)}) > 1 THEN {told}")
+        cases += [
+            f"WHEN octet_length(sp) > {LONGEST_LINE} THEN 'the header `sp` is longer than {LONGEST_LINE} bytes'",
+            "WHEN NOT is_valid_utf8(CAST(sp AS STRING)) THEN 'the header `sp` is not text'",
+        ]
+        if limits:
+            cases += [
+                f"WHEN sp IS NULL AND {BODY} IS NULL THEN 'the value is missing'",
+                f"WHEN octet_length({BODY}) > {LONGEST_LINE} THEN 'the value is longer than {LONGEST_LINE} bytes'",
+            ]
+        return f"CASE {' '.join(cases)} END"
+
+
+def write_null_text() -> str:
+    return "CAST(NULL AS STRING)"
+
+
+def _join_keys(frame: DataFrame, keys: Mapping[str, Sequence[tuple[bytes, bytes]]]) -> DataFrame:
+    """All keys beside each record: a row of data, which neither plans nor logs show."""
+    from pyspark.sql.functions import broadcast
+
+    kind = f"{_KEYS} map<string, array<struct<inner: binary, outer: binary>>>"
+    row = [({name: list(blocks) for name, blocks in keys.items()},)]
+    return frame.crossJoin(broadcast(frame.sparkSession.createDataFrame(row, kind)))
+
+
+def _write_elements() -> str:
+    """Rows `sp`, `body`: the punctuations of the headers, then the value."""
+    tuple_ = f"array(named_struct('sp', {_NO_BYTES}, '{BODY}', value))"
+    said = (
+        f"transform({_find_headers('sp')},"
+        f" h -> named_struct('sp', coalesce(h.value, X''), '{BODY}', {_NO_BYTES}))"
+    )
+    only = f"value IS NULL AND size({_find_headers('sp')}) > 0"
+    return f"inline(CASE WHEN {only} THEN {said} WHEN size(headers) = 0 THEN {tuple_} ELSE concat({said}, {tuple_}) END)"
+
+
+def _find_headers(name: str) -> str:
+    return f"filter(headers, h -> h.key = {quote_text(name)})"
+
+
+def _write_part(part: str) -> str:
+    match part:
+        case "key":
+            return "CAST(key AS STRING)"
+        case "timestamp":
+            # one that has none has the moment before 1970
+            return "CASE WHEN stamped >= 0 THEN timestamp END"
+        case "partition" | "offset":
+            return part
+        case _:
+            return f"CAST(get({_find_headers(part.removeprefix(HEADER))}, 0).value AS STRING)"
+
+
+def _read_lines(elements: DataFrame, stream: Stream) -> DataFrame:
+    """JSON; a punctuation of a header stands where an object that says nothing would."""
+    value = f"CASE WHEN {BESIDE}.sp IS NULL THEN {BODY} ELSE X'7B7D' END AS {TEXT_COLUMN}"
+    return read_lines(elements.selectExpr(value, BESIDE), stream, BESIDE)
+
+
+def _read_messages(elements: DataFrame, stream: Stream, plan: MessagePlan) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    short = elements.selectExpr(
+        f"CASE WHEN octet_length({BODY}) <= {LONGEST_LINE} THEN {BODY} END AS {BODY}", BESIDE
+    )
+    kinds = plan.decoder.kinds
+    # all may be NULL, as far as Python can tell
+    made = StructType().add(BESIDE, short.schema[BESIDE].dataType).add(BODY, "binary").add(TOLD, "string")
+    for at, kind in enumerate(kinds):
+        made = made.add(f"x{at}", _TYPES[kind])
+    found = short.mapInArrow(make_step(plan.decoder), made).selectExpr(
+        f"base64({BODY}) AS raw",
+        f"{BESIDE} AS place",
+        TOLD,
+        *(f"{_as_text(f'x{at}', kind)} AS x{at}" for at, kind in enumerate(kinds)),
+    )
+    columns = {attribute: at for at, attribute in enumerate(plan.attributes)}
+    values = found.selectExpr(
+        "*", *(_write_value(stream, columns, kinds, at) for at in range(len(stream.attributes)))
+    )
+    misfits = " ".join(
+        f"WHEN x{at} IS NOT NULL AND a{attribute} IS NULL THEN {write_misfit(*stream.attributes[attribute])}"
+        for attribute, at in columns.items()
+    )
+    problem = f"CASE WHEN {TOLD} IS NOT NULL THEN {TOLD} {misfits} END AS {PROBLEM}"
+    return values.selectExpr("raw", "place", *(f"a{at}" for at in range(len(stream.attributes))), problem)
+
+
+def _as_text(column: str, kind: str) -> str:
+    return f"CAST({column} AS STRING)" if kind == "text" else column
+
+
+def _write_value(stream: Stream, columns: Mapping[int, int], kinds: Sequence[str], at: int) -> str:
+    of = stream.attributes[at][1]
+    if at not in columns:
+        return f"{write_null(of)} AS a{at}"
+    column = columns[at]
+    return f"{_fit(f'x{column}', kinds[column], of)} AS a{at}"
+
+
+def _fit(column: str, kind: str, of: Type) -> str:
+    if of.kind is Kind.TIMESTAMP:
+        return read_moment(column) if kind == "text" else in_years(column)
+    held = {"long": "bigint", "double": "double", "truth": "boolean", "text": "string"}[kind]
+    found = fit_column(column, held, of, False)
+    if found is None:
+        raise TypeError(f"a {kind} is no {of}")
+    return found
+
+
+def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -> DataFrame:
+    """Parts of the record where their attributes are; the value has no say in these, and must not try."""
+    names = [name for name, _ in stream.attributes]
+    count = range(len(names))
+    own = {names.index(name): at for at, name in enumerate(parts)}
+    sender = find_sender_column(stream) if stream.punctuated_by is not None else None
+    said = f"a{names.index(SP)} IS NULL" if SP in names else "TRUE"
+    opened = values.selectExpr(
+        "*", f"place.sp IS NULL AND {said} AS plain", *(f"place.m{at}" for at in own.values())
+    )
+    fitted = opened.selectExpr(
+        "*",
+        *(
+            f"{_fit_part(f'm{at}', parts[names[of]], stream.attributes[of][1])} AS f{at}"
+            for of, at in own.items()
+        ),
+    )
+    cases = [
+        "WHEN place.told IS NOT NULL THEN place.told",
+        f"WHEN place.sp IS NULL AND {PROBLEM} IS NOT NULL THEN {PROBLEM}",
+    ]
+    for of, at in own.items():
+        # a punctuation has a sender, and no other part
+        when = "TRUE" if names[of] == sender else "plain"
+        both = quote_text(f"`{names[of]}` is a part of the record, and in its value")
+        cases.append(f"WHEN {when} AND a{of} IS NOT NULL THEN {both}")
+        cases.append(
+            f"WHEN {when} AND m{at} IS NOT NULL AND f{at} IS NULL THEN {write_misfit(*stream.attributes[of])}"
+        )
+    if sender is not None:
+        at = names.index(sender)
+        cases.append(f"WHEN {f'f{own[at]}' if at in own else f'a{at}'} IS NULL THEN 'it has no sender'")
+    where = "concat(' (', place.place, '/', place.at, ')')"
+    return fitted.selectExpr(
+        "coalesce(CAST(place.sp AS STRING), raw) AS raw",
+        "place.place AS place",
+        "place.sender AS sender",
+        *(_write_final(names[of], of, own, sender) for of in count),
+        f"CASE {' '.join(cases)} END || {where} AS {PROBLEM}",
+    )
+
+
+def _fit_part(column: str, part: str, of: Type) -> str:
+    held = {"timestamp": "timestamp", "partition": "int", "offset": "bigint"}.get(part, "string")
+    found = fit_column(column, held, of, True)
+    if found is None:
+        raise TypeError(f"`{part}` is no {of}")
+    return found
+
+
+def _write_final(name: str, of: int, own: Mapping[int, int], sender: str | None) -> str:
+    if name == SP:
+        return f"coalesce(CAST(place.sp AS STRING), a{of}) AS a{of}"
+    if of not in own:
+        return f"a{of}"
+    if name == sender:
+        return f"f{own[of]} AS a{of}"
+    return f"CASE WHEN plain THEN f{own[of]} ELSE a{of} END AS a{of}"
