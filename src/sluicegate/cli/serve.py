@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.cli.console import Console
 from sluicegate.cli.inputs import UsageError, add_catalog, find_catalog
+from sluicegate.cli.sessions import add_master, open_session
 from sluicegate.service.listening import open_listener
 from sluicegate.service.settings import Settings, read_settings
 
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--store", metavar="URL", help="sqlite:///FILE, a file, or postgresql://…")
     parser.add_argument("--state", metavar="DIR", help="the folder of logs and results")
+    add_master(parser)
     parser.add_argument("--host", metavar="ADDRESS", help="the address to listen on (127.0.0.1)")
     parser.add_argument("--port", metavar="N", type=int, help="the port (8765); 0 for any that is free")
 
@@ -45,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     """Serves until it is interrupted; a half-read catalog or a store that is away ends it at once (bypass 13, 14)."""
     folder = find_catalog(args.catalog)
-    given = {name: getattr(args, name) for name in ("store", "state", "host", "port")}
+    given = {name: getattr(args, name) for name in ("store", "state", "master", "host", "port")}
     settings = read_settings(Path(args.settings) if args.settings else None, None, given)
     start_logging(settings.log_level)
     os.umask(0o077)
@@ -80,18 +82,16 @@ def open_served(settings: Settings, folder: Path, stack: ExitStack) -> tuple[Gat
     from sluicegate.policy.catalog import Catalog
     from sluicegate.runtime.engine import Engine
     from sluicegate.runtime.rehearse import Rehearsal
-    from sluicegate.runtime.session import make_session
 
-    spark = make_session(f"local[{settings.cores}]", settings.shuffle_partitions, log_level="OFF")
-    stack.callback(spark.stop)
-    stack.callback(Rehearsal(spark).stop)
     state = Path(settings.state)
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     state.chmod(0o700)
+    spark = open_session(settings, stack, state)
+    stack.callback(Rehearsal(spark).stop)
     keep = round(settings.keep_seconds * 1_000_000)
 
     def make_engine(catalog: Catalog) -> Engine:
-        return Engine(
+        engine = Engine(
             spark,
             catalog,
             state / "engine",
@@ -100,6 +100,8 @@ def open_served(settings: Settings, folder: Path, stack: ExitStack) -> tuple[Gat
             result_bytes=settings.keep_result_bytes,
             manner=settings.manner,
         )
+        engine.feeds.revive()
+        return engine
 
     return open_gateway(settings, make_engine, folder)
 

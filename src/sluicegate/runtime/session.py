@@ -18,6 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.runtime.cluster import (
+    JAVA_OPTIONS,
+    LOOPBACK,
+    Executors,
+    cluster_settings,
+    cluster_variables,
+    is_local,
+    ship_package,
+)
 from sluicegate.runtime.connectors import find_connectors
 from sluicegate.runtime.java import find_java
 
@@ -57,11 +66,21 @@ _OWN: Mapping[str, str] = {
     "spark.buffer.pageSize": "2m",
     # an expression as deep as the language allows has to be parsed and analysed: failing, it would fail for everybody
     "spark.sql.analyzer.maxIterations": "1000",
-    "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods -Xss16m",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # jobs come without end: what is kept of those that are over, and threads that wait with what they did last, has one
+    "spark.ui.retainedJobs": "200",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+    "spark.sql.ui.retainedExecutions": "50",
+    "spark.sql.broadcastExchange.maxThreadThreshold": "16",
+    "spark.sql.shuffleExchange.maxThreadThreshold": "32",
+    "spark.sql.resultQueryStage.maxThreadThreshold": "64",
+    # a batch's files are listed anew for each read, and no list is asked for twice
+    "spark.sql.hive.filesourcePartitionFileCacheSize": "0",
     "spark.eventLog.enabled": "false",
     "spark.authenticate": "true",
 }
@@ -74,10 +93,12 @@ _ABSENT = (
     "spark.plugins",
     "spark.jars.packages",
     "spark.driver.extraClassPath",
+    "spark.executor.extraClassPath",
 )
 # what Spark's launcher, Hadoop and the JVM read settings, options and classes from
-_CLEARED = re.compile(r"(?:SPARK|PYSPARK|HADOOP|YARN)_.*|.*JAVA_OPTIONS|JAVA_TOOL_OPTIONS|CLASSPATH")
+_CLEARED = re.compile(r"_?(?:SPARK|PYSPARK|HADOOP|YARN)_.*|.*JAVA_OPTIONS|JAVA_TOOL_OPTIONS|CLASSPATH")
 _LEVELS = ("OFF", "ERROR", "WARN")
+_USUAL = Executors()
 
 
 def make_session(
@@ -85,8 +106,13 @@ def make_session(
     shuffle_partitions: int = 4,
     log_level: str = "ERROR",
     extra: Mapping[str, str] | None = None,
+    executors: Executors = _USUAL,
 ) -> SparkSession:
-    """A new session; `extra` may add settings but change none of those that are required."""
+    """A new session; `extra` may add settings but change none of those that are required.
+
+    `executors` counts where `master` is a cluster's.
+    """
+    local = is_local(master)
     if log_level not in _LEVELS:
         raise ValueError(f"the log level is one of {', '.join(_LEVELS)}")
     try:
@@ -98,8 +124,10 @@ def make_session(
         raise _refuse("spark-running", "Spark already runs in this process, with settings of its own")
     folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    wanted = _settings(folder, shuffle_partitions, extra or {})
-    with _own_environment(folder, log_level), _muted(log_level == "OFF"):
+    over = {} if local else cluster_settings(master, executors)
+    wanted = _settings(folder, shuffle_partitions, extra or {}, over)
+    variables = {} if local else cluster_variables(master, executors, os.environ)
+    with _own_environment(folder, log_level, variables), _muted(log_level == "OFF"):
         builder = SparkSession.builder.master(master).appName("sluicegate")
         for name, value in wanted.items():
             builder = builder.config(name, value)
@@ -109,6 +137,8 @@ def make_session(
             raise _refuse("spark-start", "Spark does not start", str(type(error).__name__)) from None
     spark.sparkContext.setLogLevel(log_level)
     _check_own(spark, wanted)
+    if not local:
+        ship_package(spark, folder)
     return spark
 
 
@@ -118,9 +148,13 @@ def _has_context() -> bool:
     return SparkContext._active_spark_context is not None
 
 
-def _settings(folder: Path, shuffle_partitions: int, extra: Mapping[str, str]) -> dict[str, str]:
+def _settings(
+    folder: Path, shuffle_partitions: int, extra: Mapping[str, str], over: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """`over` replaces what holds for a local session alone."""
     fixed = {
         **_OWN,
+        **(over or {}),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
@@ -134,7 +168,7 @@ def _settings(folder: Path, shuffle_partitions: int, extra: Mapping[str, str]) -
 
 
 @contextmanager
-def _own_environment(folder: Path, log_level: str) -> Iterator[None]:
+def _own_environment(folder: Path, log_level: str, variables: Mapping[str, str]) -> Iterator[None]:
     """While the JVM starts: our Java, our folder for configuration, and nothing that somebody left in the environment."""
     conf = folder / "conf"
     conf.mkdir()
@@ -143,10 +177,11 @@ def _own_environment(folder: Path, log_level: str) -> Iterator[None]:
     own = {
         "JAVA_HOME": str(find_java(before)),
         "SPARK_CONF_DIR": str(conf),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": LOOPBACK,
         # workers that read our sources must find what this process has
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
+        **variables,
     }
     try:
         for name in filter(_CLEARED.fullmatch, before):
@@ -207,7 +242,12 @@ def _check_own(spark: SparkSession, wanted: Mapping[str, str]) -> None:
 
 
 def check_session(spark: SparkSession) -> None:
-    """Refuse a session, made by anyone, under whose settings a query would mean something else."""
+    """Refuse a session, made by anyone, under whose settings a query would mean something else, or that is a client's."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        message = "this is a client of Spark Connect; what it asks for runs under settings and code that are not ours"
+        raise _refuse(
+            "spark-connect", message, "run where the driver is: `make_session(master)`, or the gateway"
+        )
     _check(spark, MEANING)
 
 

@@ -76,7 +76,7 @@ class LiveFrame:
         self._version, self._shaped = version, version.shape()
         self._start, self._since = start, since
         self._lock = threading.Lock()
-        self._table = LiveTable(self._shaped.types)
+        self._table = LiveTable(spark, self._shaped.types)
         try:
             self._write()
             names = [name for name, _ in result_columns(version.plan)]

@@ -1,24 +1,23 @@
-"""The file that a streaming frame reads its subscription from: private, replaced as a whole, gone at the end.
+"""The row that a streaming frame reads its subscription from in every micro-batch: in a private file, or in the driver.
 
-Spark reads a text file again in every micro-batch, but lists it only once: so the file keeps its length, and what does not
-fit into it ends the frame. Whatever is wrong with it fails the batch: no row, no old row (R7).
+Executors of a cluster have no file of the driver's: there the row is in the driver's memory, and goes to them with the
+task that reads it (`driver_row`). Whatever is wrong with it fails the batch: no row, no old row (R7).
 """
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
-import tempfile
 from collections.abc import Sequence
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.expr.types import Kind, Type
 from sluicegate.expr.values import LONG_MIN
+from sluicegate.runtime.cluster import runs_locally
 from sluicegate.runtime.network.shapes import Constant
 from sluicegate.runtime.network.subscriptions import Subscription, find_values
+from sluicegate.runtime.stream.driver_row import DriverRow
+from sluicegate.runtime.stream.file_row import FileRow
 from sluicegate.targets.spark_stream import ENDED, MESSAGES, ROW
 from sluicegate.targets.spark_text import spark_type
 
@@ -26,19 +25,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BOUNDS = ("q", "start", "since")
-_LEAST_ROOM = 4096
 
 
 class LiveTable:
     """A table of one row. `types` are those of the shape's parameters."""
 
-    def __init__(self, types: Sequence[Type]) -> None:
+    def __init__(self, spark: SparkSession, types: Sequence[Type]) -> None:
         self._types = tuple(types)
-        self._folder = Path(tempfile.mkdtemp(prefix="sluicegate-frame-"))
-        self._file = self._folder / "subscription.txt"
-        self._room = 0
+        self._kept: FileRow | DriverRow = FileRow() if runs_locally(spark) else DriverRow(spark)
         self.ended = False
-        atexit.register(self.remove)
 
     def open(self, spark: SparkSession) -> DataFrame:
         """The table as a frame of one struct, which Spark reads again in every micro-batch; it is written already."""
@@ -49,7 +44,7 @@ class LiveTable:
             values[at] = _read(values[at], of)
         schema = ", ".join(f"{name} {of}" for name, of in zip(names, types, strict=True))
         listed = ", ".join(f"'{name}', {value}" for name, value in zip(names, values, strict=True))
-        parsed = spark.read.text(str(self._file)).selectExpr(f"from_json(value, '{schema}') AS s")
+        parsed = self._kept.open(spark).selectExpr(f"from_json(value, '{schema}') AS s")
         return parsed.selectExpr(f"named_struct({listed}) AS {ROW}")
 
     def write(self, row: Subscription) -> bool:
@@ -69,10 +64,9 @@ class LiveTable:
             self.end("policy-missing")
 
     def remove(self) -> None:
-        """Without the file, no micro-batch runs."""
+        """Without the row, no micro-batch runs."""
         self.ended = True
-        atexit.unregister(self.remove)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._kept.remove()
 
     def _list(self, row: Subscription) -> dict[str, object]:
         bounds = (row.start, row.since)
@@ -80,19 +74,12 @@ class LiveTable:
         return found | {f"p{at}": value for at, value in enumerate(find_values(self._types, row))}
 
     def _replace(self, text: str) -> bool:
-        room = self._room or max(_LEAST_ROOM, 2 * len(text))
-        if len(text) >= room:
-            return False
-        new = self._folder / "new"
         try:
-            new.write_text(text.ljust(room - 1) + "\n", encoding="ascii")
-            new.replace(self._file)
-        except OSError:
+            return self._kept.replace(text)
+        except BaseException:
             # closed: the old row must not be read on
             self.remove()
             raise
-        self._room = room
-        return True
 
 
 def _bound(least: int | None) -> int:

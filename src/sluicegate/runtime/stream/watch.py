@@ -28,11 +28,19 @@ class Watch(StreamingQueryListener):
         self._greatest: int | None = None
         self._begun: dict[str, float] = {}
         self._asked: float | None = None
+        self._ahead = float("-inf")
+        self._look_at_clock()
         spark.streams.addListener(self)
 
     def expect(self) -> None:
         with self._lock:
-            self._asked = time.time()
+            self._asked = self._look_at_clock()
+
+    def _look_at_clock(self) -> float:
+        """The latest that the clock may have told by now: one that was set back since a micro-batch began told more then."""
+        steady = time.monotonic()
+        self._ahead = max(self._ahead, time.time() - steady)
+        return steady + self._ahead
 
     def stop(self) -> None:
         self._spark.streams.removeListener(self)
@@ -61,6 +69,7 @@ class Watch(StreamingQueryListener):
     def _note(self, run: str, begun: float, found: Sequence[int]) -> int | None:
         """The greatest event time, if it is what was waited for."""
         with self._lock:
+            self._look_at_clock()
             self._begun[run] = begun
             known = [] if self._greatest is None else [self._greatest]
             self._greatest = max([*known, *found], default=None)
