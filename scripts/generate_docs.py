@@ -105,6 +105,7 @@ def render_settings() -> str | None:
     ]
     lines += [_settings_row(each) for each in describe()]
     lines += ["", "## The table `oidc`", "", "```toml", "[oidc]", *OIDC_EXAMPLE, "```"]
+    lines += ["", "## The tables `sinks`", "", SINKS_TOLD, "", "```toml", *SINKS_EXAMPLE, "```"]
     return "\n".join(lines)
 
 
@@ -136,7 +137,7 @@ def render_ais() -> str | None:
 
 
 def _settings_row(each: Any) -> str:
-    variable = "" if each.name == "oidc" else f"`{each.variable}`"
+    variable = "" if each.name in ("oidc", "sinks") else f"`{each.variable}`"
     default = f"`{each.default}`" if each.default.strip('"') else ""
     return f"| `{each.name}` | {variable} | {each.kind} | {default} | {_cell(each.told)} |"
 
@@ -148,6 +149,25 @@ OIDC_EXAMPLE = (
     "trust_roles = false                   # true: the issuer's word is enough for roles and users",
     'profile = { Ward = "ward INT" }       # an attribute, its claim and type',
     'scopes = { "sluicegate.read" = ["read"], "sluicegate.push" = ["push:*"] }',
+)
+
+
+SINKS_TOLD = (
+    "Where results may be sent, and by whom; nobody who is not named may. How a topic is reached is said as for\n"
+    "[streams out of topics](kafka.md), with secrets by their names; what a sink writes is in [sinks](sinks.md)."
+)
+SINKS_EXAMPLE = (
+    "[sinks.ships]",
+    'format = "kafka"                      # or "parquet", with a `path`',
+    'topic = "ships.seen"',
+    'roles = ["PortAuthority"]             # and `users`',
+    "[sinks.ships.options]",
+    '"kafka.bootstrap.servers" = "kafka-1:9093"',
+    '"kafka.security.protocol" = "SASL_SSL"',
+    '"kafka.sasl.mechanism" = "SCRAM-SHA-512"',
+    'username = "sluicegate"',
+    'secret = "ships_writer"               # SLUICEGATE_SECRET_SHIPS_WRITER',
+    'truststore = "/etc/sluicegate/ca.pem"',
 )
 
 

@@ -51,7 +51,7 @@ class StillWorld(World):
         columns = {column_name(at): [row[at] for row in rows] for at in range(running.allowed.layout.width)}
         table = pa.table({"q": pa.array([running.number] * len(rows), pa.int64()), **columns})
         tick = 0 if last is None else last[0] + 1
-        engine.gate.commit(tick, [Part(table, {running.number: running.version})], {})
+        engine.gate.commit(tick, [Part(table, {running.number: running.version})], {"places": [], "of": {}})
 
 
 def open_still(settings: Settings, catalog: str = CATALOG, clock: Clock | None = None) -> Gateway:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sluicegate.runtime.gate.events import Rows
+from sluicegate.runtime.gate.layout import Field, Layout
 from sluicegate.runtime.gate.sinks import SparkSink
 
 if TYPE_CHECKING:
@@ -16,11 +18,12 @@ if TYPE_CHECKING:
 def test_ticks_are_appended_once(spark: SparkSession, tmp_path: Path) -> None:
     target, note = str(tmp_path / "out"), tmp_path / "own" / "note"
     sink = SparkSink(spark, "json", {"compression": "none"}, note, target)
-    first = pa.table({"id": [1, 2], "text": ["a", None]})
-    sink.write(3, first)
-    sink.write(3, first)
+    layout = Layout((Field("id", 0), Field("text", 1)))
+    first = Rows(pa.table({"o0": [1, 2], "o1": ["a", None]}), layout, 3, "c")
+    sink.write(first)
+    sink.write(first)
     again = SparkSink(spark, "json", {"compression": "none"}, note, target)
-    again.write(3, first)
-    again.write(4, pa.table({"id": [3], "text": ["c"]}))
+    again.write(first)
+    again.write(Rows(pa.table({"o0": [3], "o1": ["c"]}), layout, 4, "d"))
     rows = spark.read.json(target).orderBy("id").collect()
     assert [(row.id, row.text) for row in rows] == [(1, "a"), (2, None), (3, "c")]

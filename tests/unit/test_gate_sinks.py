@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sluicegate.errors import DiagnosticError
-from sluicegate.runtime.gate.events import Gap
+from sluicegate.runtime.gate.events import Closed, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.gate import Gate
-from sluicegate.runtime.gate.sinks import ParquetSink, Sink, SinkThread
+from sluicegate.runtime.gate.sinks import ParquetSink, Sink, SinkThread, Turn
 from unit.gate_world import PAIR, make_allowed, make_part, open_one
 
 
@@ -21,20 +22,27 @@ def _fail(what: object) -> None:
     raise AssertionError(what)
 
 
-def _thread(gate: Gate, sink: Sink, note: Path, gaps: list[Gap] | None = None) -> SinkThread:
-    return SinkThread(gate, "h", sink, note, on_gap=_fail if gaps is None else gaps.append, on_error=_fail)
+def _thread(gate: Gate, sink: Sink, note: Path) -> SinkThread:
+    return SinkThread(gate, "h", sink, note, on_error=_fail)
 
 
-def _ids(folder: Path) -> dict[str, list[int]]:
-    return {path.name: pq.read_table(path).column("id").to_pylist() for path in folder.glob("*.parquet")}
+def _ids(folder: Path) -> list[list[int]]:
+    return sorted(pq.read_table(path).column("id").to_pylist() for path in folder.glob("*.parquet"))
 
 
 class Memory:
     def __init__(self) -> None:
         self.ticks: list[tuple[int, list[int]]] = []
+        self.keys: list[tuple[int, list[int]]] = []
+        self.told: list[object] = []
 
-    def write(self, tick: int, table: pa.Table) -> None:
-        self.ticks.append((tick, table.column("id").to_pylist()))
+    def write(self, rows: Rows) -> None:
+        self.ticks.append((rows.tick, rows.table.column("id").to_pylist()))
+        places = range(rows.data.num_rows) if rows.places is None else rows.places.to_pylist()
+        self.keys.append((rows.version, list(places)))
+
+    def tell(self, event: Gap | Withdrawn | Closed) -> None:
+        self.told.append(event)
 
 
 def test_a_file_for_each_tick(tmp_path: Path) -> None:
@@ -45,16 +53,17 @@ def test_a_file_for_each_tick(tmp_path: Path) -> None:
     thread = _thread(gate, sink, tmp_path / "log" / "sink")
     for _ in range(3):
         assert thread.step()
-    assert _ids(tmp_path / "out") == {"tick=0.parquet": list(range(20_000)), "tick=2.parquet": [7]}
-    assert sink.list_ticks() == [0, 2]
+    assert _ids(tmp_path / "out") == [list(range(20_000)), [7]]
+    # no number of a tick, which would count what others are given
+    assert not any(part == "2" for path in (tmp_path / "out").iterdir() for part in path.stem.split("-"))
     assert len(list((tmp_path / "out").iterdir())) == 2
 
 
 def test_a_tick_that_comes_again_replaces_itself(tmp_path: Path) -> None:
     sink = ParquetSink(tmp_path)
-    sink.write(4, pa.table({"id": [1, 2]}))
-    sink.write(4, pa.table({"id": [1]}))
-    assert _ids(tmp_path) == {"tick=4.parquet": [1]}
+    for ids in ([1, 2], [1]):
+        sink.write(Rows(pa.table({"o0": ids, "o1": ids}), PAIR, 4, "c"))
+    assert _ids(tmp_path) == [[1]]
 
 
 def test_a_sink_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -77,19 +86,82 @@ def test_a_write_that_fails_is_done_again(tmp_path: Path) -> None:
     gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
 
     class Broken(Memory):
-        def write(self, tick: int, table: pa.Table) -> None:
-            raise OSError("the disk is full")
+        def write(self, rows: Rows) -> None:
+            if len(errors) < 2:
+                raise OSError("the disk is full")
+            super().write(rows)
 
     errors: list[Exception] = []
-    broken = SinkThread(gate, "h", Broken(), tmp_path / "sink", on_gap=_fail, on_error=errors.append)
-    broken.start()
-    broken._thread.join(5)
-    assert [str(each) for each in errors] == ["the disk is full"]
+    broken = Broken()
+    thread = SinkThread(gate, "h", broken, tmp_path / "sink", on_error=errors.append)
+    thread.start()
+    _await(lambda: bool(broken.ticks))
+    thread.stop()
+    assert [str(each) for each in errors] == ["the disk is full"] * 2
+    assert (broken.ticks, thread.failures) == ([(0, [1])], 0)
+
+
+def test_a_row_keeps_its_key_after_a_review(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path)
+    gate.commit(0, [make_part({number: [1, 2, 3]}, {number: 1})], {})
+    first, second = Memory(), Memory()
+    SinkThread(gate, "h", first, tmp_path / "one", on_error=_fail, acks=False).step()
     gate.change("h", 2, PAIR)
-    assert gate.review("h", 0, 2, make_allowed([1]))
+    assert gate.review("h", 0, 2, make_allowed([1, 3]))
+    # as after a crash between the write and its note
+    _thread(gate, second, tmp_path / "two").step()
+    assert (first.ticks, first.keys) == ([(0, [1, 2, 3])], [(1, [0, 1, 2])])
+    assert (second.ticks, second.keys) == ([(0, [1, 3])], [(1, [0, 2])])
+
+
+def test_nothing_leaves_while_it_may_not(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path)
+    gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
+    memory, answers = Memory(), [False, True, False, True, True]
+    asked: list[bool] = []
+    thread = SinkThread(
+        gate,
+        "h",
+        memory,
+        tmp_path / "sink",
+        on_error=_fail,
+        may_write=lambda has_rows: asked.append(has_rows) or answers.pop(0),
+    )
+    assert thread.step()
+    assert thread.step()
+    assert memory.ticks == []
+    assert thread.step()
+    assert (memory.ticks, answers) == ([(0, [1])], [])
+    assert asked == [False, False, True, False, True]
+
+
+def test_one_that_fails_makes_others_of_its_place_wait_and_nobody_else(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path / "one")
+    other, second = open_one(tmp_path / "two")
+    gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
+    other.commit(0, [make_part({second: [2]}, {second: 1})], {})
+    tries: list[str] = []
+
+    class Broken(Memory):
+        def write(self, rows: Rows) -> None:
+            tries.append("broken")
+            raise OSError("the broker is away")
+
+    place, room = "dead", threading.Semaphore(1)
+    turns = {name: Turn(room) for name in (place, "fine")}
     memory = Memory()
-    _thread(gate, memory, tmp_path / "sink").step()
-    assert memory.ticks == [(0, [1])]
+    with pytest.raises(OSError, match="away"):
+        SinkThread(gate, "h", Broken(), tmp_path / "a", on_error=_fail, turn=turns[place]).step()
+    assert SinkThread(gate, "h", Broken(), tmp_path / "b", on_error=_fail, turn=turns[place]).step()
+    assert turns[place].pause > 0
+    assert SinkThread(other, "h", memory, tmp_path / "c", on_error=_fail, turn=turns["fine"]).step()
+    assert (tries, memory.ticks) == (["broken"], [(0, [2])])
+
+
+def _await(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def test_nothing_is_written_before_its_review_and_gaps_are_told(tmp_path: Path) -> None:
@@ -97,11 +169,12 @@ def test_nothing_is_written_before_its_review_and_gaps_are_told(tmp_path: Path) 
     for tick in range(4):
         gate.commit(tick, [make_part({number: [tick, tick + 10]}, {number: 1})], {})
     gate.change("h", 2, PAIR)
-    memory, gaps = Memory(), []
-    thread = _thread(gate, memory, tmp_path / "sink", gaps)
+    memory = Memory()
+    thread = _thread(gate, memory, tmp_path / "sink")
     for _ in range(3):
         thread.step()
-    assert ([(each.first_tick, each.last_tick) for each in gaps], memory.ticks) == ([(0, 1)], [])
+    assert [(each.first_tick, each.last_tick) for each in memory.told if isinstance(each, Gap)] == [(0, 1)]
+    assert memory.ticks == []
     for each in gate.pending("h"):
         gate.review("h", each.tick, 2, make_allowed([each.tick + 10]))
     for _ in range(3):
@@ -115,12 +188,10 @@ def test_the_thread_ends_with_its_query(tmp_path: Path) -> None:
     thread = _thread(gate, memory, tmp_path / "sink")
     thread.start()
     gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
-    deadline = time.monotonic() + 5
-    while not memory.ticks and time.monotonic() < deadline:
-        time.sleep(0.005)
+    _await(lambda: bool(memory.ticks))
     gate.withdraw("h", "no grant is left")
     thread._thread.join(5)
-    assert memory.ticks == [(0, [1])]
+    assert (memory.ticks, memory.told) == ([(0, [1])], [Withdrawn("no grant is left")])
     assert not any(each.name == "sink of h" for each in threading.enumerate())
 
 

@@ -23,6 +23,8 @@ from sluicegate.cli.inputs import (
     recover,
 )
 from sluicegate.cli.run_live import follow_live
+from sluicegate.cli.sessions import add_master
+from sluicegate.cli.sinks import add_sink, find_sink
 from sluicegate.cli.tables import draw_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
@@ -54,6 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     kept = "without files: keep what is read and delivered in this folder, and go on there in a later run"
     parser.add_argument("--state", metavar="DIR", type=Path, help=kept)
+    add_sink(parser)
+    add_master(parser)
     add_json(parser)
     parser.add_argument(
         "--xml", action="store_true", help="answer with messages in XML, one a line; for files"
@@ -70,8 +74,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     )
     if args.xml and (args.json or not paths):
         raise UsageError("--xml is for files, and not together with --json")
-    if paths and args.state is not None:
-        raise UsageError("--state is for live sources, not for files")
+    if paths and (args.state or args.into or args.master) is not None:
+        raise UsageError("--state, --into and --master are for live sources, not for files")
     if paths:
         check_streams(gate, paths)
         allowed.check_start()
@@ -85,8 +89,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if not paths and args.at is not None:
         raise UsageError("--at is for files, not for live sources")
     if not paths:
+        into = find_sink(args, gate, allowed.user)
         text = query if isinstance(query, str) else query.text
-        return follow_live(gate, allowed, text, args.state, console, args.json)
+        return follow_live(gate, allowed, text, args.state, console, args.json, into, args.master)
     rows = _run_over(gate, allowed, _load(gate, allowed, paths, console))
     if rows is None:
         # what Spark says may hold values that the user must not see (I2)

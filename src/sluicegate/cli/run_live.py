@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 
 from sluicegate.api import Authorized, Gate
 from sluicegate.cli.console import Console
+from sluicegate.cli.inputs import UsageError
+from sluicegate.cli.sessions import open_session, read_master
 from sluicegate.cli.tables import draw_rows
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.graph.present import present_rows
 from sluicegate.language.xacml.clock import is_overdue
+from sluicegate.runtime.gate.gate import MOST_ROWS
+from sluicegate.runtime.gate.sinks import WHOLE, Sink
+from sluicegate.runtime.sinking import DeclaredSink, open_sink
 
 if TYPE_CHECKING:
     from sluicegate.runtime.engine import Engine
@@ -27,22 +32,34 @@ _FAULT = 3
 
 
 def follow_live(
-    gate: Gate, allowed: Authorized, query: str, state: Path | None, console: Console, as_json: bool
+    gate: Gate,
+    allowed: Authorized,
+    query: str,
+    state: Path | None,
+    console: Console,
+    as_json: bool,
+    into: DeclaredSink | None = None,
+    master: str | None = None,
 ) -> int:
-    """Rows as they come; with a state folder, a later run goes on behind the last row that was written."""
+    """Rows as they come; with a state folder, a later run goes on behind the last row that was written. Where a sink is
+    given, the rows go there alone."""
     from sluicegate.runtime.engine import Engine
-    from sluicegate.runtime.session import make_session
+
+    settings = read_master(master)
+    if settings.master and state is None:
+        raise UsageError("--master needs --state, a folder that the executors share")
 
     with ExitStack() as stack:
         folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluicegate-run-")))
-        spark = make_session(log_level="OFF")
-        stack.callback(spark.stop)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        spark = open_session(settings, stack, folder)
         engine = Engine(spark, allowed.catalog, folder, manner=allowed.manner)
         stack.callback(engine.stop)
         handle = _find_handle(engine, allowed.user, query)
         engine.start()
         try:
-            return _Follower(engine, handle, allowed, console, as_json).run()
+            sink = None if into is None else open_sink(spark, into, handle)
+            return _Follower(engine, handle, allowed, console, as_json, sink).run()
         except KeyboardInterrupt:
             return 0
 
@@ -59,8 +76,15 @@ class _Follower:
     """Writes a query's events; an acknowledged row is never written again."""
 
     def __init__(
-        self, engine: Engine, handle: str, allowed: Authorized, console: Console, as_json: bool
+        self,
+        engine: Engine,
+        handle: str,
+        allowed: Authorized,
+        console: Console,
+        as_json: bool,
+        sink: Sink | None,
     ) -> None:
+        self._sink = sink
         self._engine, self._handle, self._allowed = engine, handle, allowed
         self._console, self._as_json = console, as_json
         self._rows, self._told, self._taken = 0, 0.0, False
@@ -72,7 +96,15 @@ class _Follower:
             # asked first: what was due then has been committed when the read after it finds nothing
             self._follow_clock()
             ended = self._engine.ended
-            cursor = gate.deliver(self._handle, cursor, self._take, wait=0.0 if ended else _WAIT)
+            cursor = gate.deliver(
+                self._handle,
+                cursor,
+                self._take,
+                # a sink takes ticks whole
+                most_rows=MOST_ROWS if self._sink is None else WHOLE,
+                most_events=None if self._sink is None else 1,
+                wait=0.0 if ended else _WAIT,
+            )
             gate.ack(self._handle, cursor)
             self._tell()
             if self._engine.feeds.failures:
@@ -94,7 +126,11 @@ class _Follower:
 
         self._taken = bool(events)
         for event in events:
+            if self._sink is not None:
+                self._send(self._sink, event)
             match event:
+                case Rows() if self._sink is not None:
+                    self._rows += event.data.num_rows
                 case Rows():
                     self._write(event.rows)
                 case Gap():
@@ -104,6 +140,18 @@ class _Follower:
                     raise DiagnosticError([Diagnostic("withdrawn", reason)])
                 case _:
                     raise DiagnosticError([Diagnostic("withdrawn", "the query has ended")])
+
+    def _send(self, sink: Sink, event: Event) -> None:
+        from sluicegate.runtime.gate.events import Rows
+
+        try:
+            if isinstance(event, Rows):
+                sink.write(event)
+            else:
+                sink.tell(event)
+        except Exception:  # noqa: BLE001 — Spark's text may carry values
+            message = "the sink did not take the rows; with --state a later run tries them again"
+            raise DiagnosticError([Diagnostic("sink-failed", message)]) from None
 
     def _write(self, rows: list[dict[str, Value]]) -> None:
         shown = present_rows(self._allowed.plan, rows)

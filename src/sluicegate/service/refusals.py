@@ -45,7 +45,15 @@ STATUS: Mapping[str, int] = {
     **dict.fromkeys(
         (
             *("administrators-only", "owners-only", "scope-missing", "may-not-append", "role-not-held"),
-            *("denied", "not-allowed", "sp-forged", "clock-own", "xacml-others", "xacml-subject"),
+            *(
+                "denied",
+                "not-allowed",
+                "sink-denied",
+                "sp-forged",
+                "clock-own",
+                "xacml-others",
+                "xacml-subject",
+            ),
             *("shared-owner", "shared-refused", "shared-session", "switch-owner", "switch-unproven"),
         ),
         403,
@@ -53,6 +61,7 @@ STATUS: Mapping[str, int] = {
     **dict.fromkeys(
         (
             "query-unknown",
+            "sink-unknown",
             "stream-unknown",
             "user-missing",
             "place-unknown",
@@ -67,7 +76,8 @@ STATUS: Mapping[str, int] = {
     "method-unknown": 405,
     "client-slow": 408,
     **dict.fromkeys(
-        ("store-conflict", "store-unchanged", "push-source", "nothing-to-run", "shared-exists"), 409
+        ("store-conflict", "store-unchanged", "push-source", "nothing-to-run", "shared-exists", "sink-taken"),
+        409,
     ),
     **dict.fromkeys(("body-too-large", "text-too-large", "file-too-large"), 413),
     **dict.fromkeys(("push-content", "xacml-content"), 415),

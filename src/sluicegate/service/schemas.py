@@ -174,6 +174,17 @@ class QueryAnswer(BaseModel):
     rows_delivered: int
 
 
+class SinkAsked(BaseModel):
+    sink: str = Field(min_length=1, max_length=80, description="a sink of the gateway's settings")
+
+
+class SinkAnswer(BaseModel):
+    sink: str
+    running: bool
+    failures: int = Field(description="tries in a row that failed; what was not written is tried again")
+    problem: str | None
+
+
 class QueriesAnswer(BaseModel):
     queries: list[QueryAnswer]
 

@@ -15,9 +15,11 @@ from typing import Any, get_args, get_type_hints
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 from sluicegate.rewrite.manner import Manner, Merge, OnPartial
+from sluicegate.runtime.sinking import DeclaredSink, read_sinks
 from sluicegate.service.identity.settings import IdentitySettings, OidcSettings, ProfileClaim
 
 PREFIX = "SLUICEGATE_"
+_TABLES = ("oidc", "sinks")
 
 
 def _setting(default: Any, told: str) -> Any:
@@ -75,10 +77,29 @@ class Settings:
     )
     shuffle_partitions: int = _setting(4, "Spark's shuffle partitions")
     cores: int = _setting(2, "Spark's local cores")
+    master: str = _setting(
+        "", "a cluster: `spark://HOST:PORT`, `yarn` or `k8s://URL`; else Spark runs in the gateway"
+    )
+    master_secret: str = _setting(
+        "cluster", "the name of the secret that a `spark://` master and its workers share"
+    )
+    driver_host: str = _setting(
+        "", "the gateway's address for executors; else the one that leads to the master"
+    )
+    driver_port: int = _setting(0, "the first of two ports that executors come to; 0 for any")
+    executor_memory: str = _setting("1g", "of each executor")
+    executor_cores: int = _setting(1, "of each executor")
+    executor_python: str = _setting(
+        "", "Python, at one path on all machines; else the one that runs the gateway"
+    )
+    spark_options: tuple[str, ...] = _setting(
+        (), "`name=value` of Spark's for YARN and Kubernetes, and how many executors"
+    )
     log_level: str = _setting("info", "`debug`, `info`, `warning` or `error`")
     oidc: OidcSettings | None = field(
         default=None, metadata={"told": "the issuer of access tokens: a table of its own, see below"}
     )
+    sinks: tuple[DeclaredSink, ...] = _setting((), "where results may be sent: a table for each, see below")
 
     def __post_init__(self) -> None:
         if not 0 < self.watch_seconds <= 0.5:
@@ -145,7 +166,7 @@ def read_settings(
     kinds = get_type_hints(Settings)
     for name, kind in kinds.items():
         text = variables.get(PREFIX + name.upper())
-        if text is not None and name != "oidc":
+        if text is not None and name not in _TABLES:
             found[name] = _read_text(name, kind, text)
     found |= {name: value for name, value in (given or {}).items() if value is not None}
     return replace(Settings(), **found)
@@ -169,6 +190,8 @@ def _read_file(path: Path) -> dict[str, Any]:
 def _check(name: str, kind: Any, value: Any) -> Any:
     if name == "oidc":
         return _read_oidc(value)
+    if name == "sinks":
+        return tuple(read_sinks(value).values())
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if get_args(kind) and isinstance(value, list) and all(isinstance(each, str) for each in value):
@@ -219,7 +242,8 @@ def _read_claim(attribute: str, text: str) -> ProfileClaim:
 
 def _name_kind(kind: Any) -> str:
     names = {int: "a whole number", float: "a number", str: "a text"}
-    return names.get(kind, "a table" if "Oidc" in str(kind) else "a list of texts")
+    is_table = "Oidc" in str(kind) or "Sink" in str(kind)
+    return names.get(kind, "a table" if is_table else "a list of texts")
 
 
 def _show(default: Any) -> str:

@@ -48,12 +48,16 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one tick; `cursor` stands behind the last."""
+    """Rows of one tick; `cursor` stands behind the last. `version` is the query's, of which they were committed, and `places`
+    their numbers within the tick as committed (None: from 0 on): both stay, however often and after whatever review a row
+    is read again."""
 
     data: pa.Table
     layout: Layout
     tick: int
     cursor: Cursor
+    version: int = 0
+    places: pa.Array | None = None
 
     @property
     def rows(self) -> list[dict[str, Value]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from sluicegate.runtime.gate.cursors import Position
 from sluicegate.runtime.gate.events import Cursor, Event, Gap, Rows
@@ -13,6 +13,10 @@ from sluicegate.runtime.gate.files import refuse_log
 from sluicegate.runtime.gate.layout import Layout
 from sluicegate.runtime.gate.records import OPEN, Record, Skip, Step, Take
 from sluicegate.runtime.gate.state import State
+from sluicegate.runtime.gate.store import Stored
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def read_events(
@@ -128,7 +132,17 @@ def _take(
     after = Position(step.tick + 1, 0) if is_whole else Position(step.tick, stored.place_of(end))
     if not data.num_rows or view.layout is None:
         return None, after
-    return Rows(data, view.layout, step.tick, state.write_cursor(view.record, after)), after
+    cursor, places = state.write_cursor(view.record, after), _find_places(stored, first, data.num_rows)
+    return Rows(data, view.layout, step.tick, cursor, stored.version, places), after
+
+
+def _find_places(stored: Stored, first: int, count: int) -> pa.Array | None:
+    """None where the rows are the tick's first, as they mostly are."""
+    import pyarrow as pa
+
+    if stored.places is not None:
+        return stored.places.slice(first, count)
+    return pa.array(range(first, first + count), pa.int64()) if first else None
 
 
 def follow_events(state: State, record: Record, cursor: Cursor | None, most_rows: int) -> Iterator[Event]:

@@ -89,7 +89,8 @@ class Registry:
         ]
 
     def load_layouts(self) -> list[tuple[int, int, Layout]]:
-        found = self._base.execute("SELECT number, version, layout FROM layouts")
+        # one without a handle is nobody's
+        found = self._base.execute("SELECT number, version, layout FROM layouts JOIN handles USING (number)")
         return [(number, version, read_layout(text)) for number, version, text in found]
 
     def add(self, handle: str, above: int) -> int:
@@ -98,7 +99,7 @@ class Registry:
             self._base.execute("BEGIN")
             old = self._base.execute("SELECT number FROM handles WHERE handle = ?", (handle,)).fetchone()
             if old is not None:
-                self.forget(old[0])
+                self._forget(old[0])
             made = self._base.execute("INSERT INTO handles (handle) VALUES (?)", (handle,)).lastrowid or 0
             if made <= above:
                 self._write("UPDATE handles SET number = ? WHERE number = ?", above + 1, made)
@@ -107,6 +108,12 @@ class Registry:
         return max(made, above + 1)
 
     def forget(self, number: int) -> None:
+        """All of it or nothing, whenever the process stops."""
+        with self._base:
+            self._base.execute("BEGIN")
+            self._forget(number)
+
+    def _forget(self, number: int) -> None:
         self._write("DELETE FROM handles WHERE number = ?", number)
         self._write("DELETE FROM layouts WHERE number = ?", number)
 

@@ -1,61 +1,71 @@
-"""Results into tables: a thread reads a handle through the gate and hands each tick's rows to a sink."""
+"""Results into tables and topics: a thread reads a handle through the gate and hands each tick's rows to a sink."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.runtime.frames import make_frame
-from sluicegate.runtime.gate.events import Cursor, Event, Gap, Rows
+from sluicegate.runtime.gate.events import Closed, Cursor, Event, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.files import create_private, make_private, sync_file, sync_folder
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from sluicegate.runtime.gate.gate import Gate
 
-_WHOLE = 1 << 40
-_TICK = re.compile(r"tick=([0-9]+)\.parquet")
+WHOLE = 1 << 40
+"""Rows of a tick: all."""
+_WAIT, _LONGEST_PAUSE = 0.2, 60.0
 
 
 class Sink(Protocol):
-    """Takes a tick's rows whole, under the outputs' names. The same tick may come again after a crash."""
+    """Takes a tick's rows whole. The same tick may come again after a crash, or where the first try failed half-way."""
 
-    def write(self, tick: int, table: pa.Table) -> None: ...
+    def write(self, rows: Rows) -> None: ...
+
+    def tell(self, event: Gap | Withdrawn | Closed) -> None:
+        """What readers have to know besides; also this may come again."""
+
+
+def name_batch(cursor: Cursor) -> str:
+    """The same for the same tick, always; cursors are signed texts that tell nothing, where a tick's number would count what
+    others are given too."""
+    return hashlib.sha256(cursor.encode("ascii")).hexdigest()[:16]
 
 
 class ParquetSink:
-    """A file for each tick, `tick=N.parquet`, there at once and whole: a tick that comes again replaces itself."""
+    """A file for each tick, there at once and whole: a tick that comes again replaces itself."""
 
     def __init__(self, folder: Path) -> None:
         # one that is there already has the mode that its owner wants
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
 
-    def write(self, tick: int, table: pa.Table) -> None:
+    def write(self, rows: Rows) -> None:
         import pyarrow.parquet as pq
 
         # names that begin with a dot are not seen by those who read the folder as a table
-        temporary = self._folder / f".{tick}.{secrets.token_hex(4)}"
+        name = f"rows-{name_batch(rows.cursor)}.parquet"
+        temporary = self._folder / f".{name}.{secrets.token_hex(4)}"
         try:
             with create_private(temporary) as file:
-                pq.write_table(table, file)
+                pq.write_table(rows.table, file)
                 sync_file(file)
-            temporary.replace(self._folder / f"tick={tick}.parquet")
+            temporary.replace(self._folder / name)
             sync_folder(self._folder)
         finally:
             temporary.unlink(missing_ok=True)
 
-    def list_ticks(self) -> list[int]:
-        """The ticks that are there, in order."""
-        found = [_TICK.fullmatch(path.name) for path in self._folder.iterdir()]
-        return sorted(int(each[1]) for each in found if each)
+    def tell(self, event: Gap | Withdrawn | Closed) -> None:
+        """A folder of rows has no place for it."""
 
 
 class SparkSink:
@@ -79,20 +89,24 @@ class SparkSink:
         make_private(note.parent)
         self._last = int(_read_note(note) or -1)
 
-    def write(self, tick: int, table: pa.Table) -> None:
-        if tick <= self._last:
+    def write(self, rows: Rows) -> None:
+        if rows.tick <= self._last:
             return
-        frame = make_frame(self._spark, table)
+        frame = make_frame(self._spark, rows.table)
         frame.write.format(self._format).options(**self._options).mode("append").save(self._path)
-        self._last = tick
-        _write_note(self._note, str(tick))
+        self._last = rows.tick
+        write_note(self._note, str(rows.tick))
+
+    def tell(self, event: Gap | Withdrawn | Closed) -> None:
+        """A table of rows has no place for it."""
 
 
 def _read_note(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 
-def _write_note(path: Path, text: str) -> None:
+def write_note(path: Path, text: str) -> None:
+    """Replace a small file as a whole."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with create_private(temporary) as file:
         file.write(text.encode("utf-8"))
@@ -101,13 +115,43 @@ def _write_note(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
+class Turn:
+    """Who of several threads writes: one at a time of those with one place to write to, and of all of them no more than
+    `room` allows. Where a write failed, the next one of that place waits, longer each time, whoever makes it."""
+
+    def __init__(self, room: threading.Semaphore | None = None) -> None:
+        self._room, self._own = room or threading.Semaphore(), threading.Lock()
+        self._failures, self._until = 0, 0.0
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next try makes sense."""
+        return max(0.0, self._until - time.monotonic())
+
+    @contextmanager
+    def take(self) -> Iterator[bool]:
+        """Whether it is the caller's turn; an error within is a failure of the place."""
+        with self._own, self._room:
+            if self.pause:
+                yield False
+                return
+            try:
+                yield True
+            except Exception:
+                self._failures += 1
+                self._until = time.monotonic() + min(_LONGEST_PAUSE, _WAIT * 2**self._failures)
+                raise
+            self._failures = 0
+
+
 class SinkThread:
     """Brings a handle's rows to a sink, tick by tick, from where it was when the process ended.
 
     A write is a hand-over under the version check: a change of the handle does not return while one runs (R10). A tick is
-    written when all its rows are there; what a gap left out is told to `on_gap`. An error of the sink ends the thread and is
-    told to `on_error`: nothing is skipped. `acks`: what was written is acknowledged, so that after a change nobody has it
-    reviewed; not where others read the same handle.
+    written when all its rows are there. `may_write` is asked right before each write, with whether it has rows: while it
+    says no, nothing leaves. `turn` is held during a write.
+    When the query has ended, and the sink knows it, `on_end` is called. An error of the sink is told to `on_error`, and the tick is tried again, later each time: nothing is skipped. `acks`:
+    what was written is acknowledged, so that after a change nobody has it reviewed; not where others read the same handle.
     """
 
     def __init__(
@@ -117,53 +161,81 @@ class SinkThread:
         sink: Sink,
         note: Path,
         *,
-        on_gap: Callable[[Gap], None],
         on_error: Callable[[Exception], None],
+        on_end: Callable[[], None] = lambda: None,
+        may_write: Callable[[bool], bool] = lambda _: True,
+        turn: Turn | None = None,
         acks: bool = True,
     ) -> None:
         self._gate, self._handle, self._sink, self._note = gate, handle, sink, note
-        self._on_gap, self._on_error, self._acks = on_gap, on_error, acks
+        self._on_error, self._on_end = on_error, on_end
+        self._may_write, self._acks, self._turn = may_write, acks, turn or Turn()
         make_private(note.parent)
         self._cursor: Cursor | None = _read_cursor(note, handle)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sink of {handle}", daemon=True)
+        self.failures = 0
+        """Tries of the tick that is next that have failed."""
 
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the gate has rows of the handle that were not written yet."""
+        begin = self._gate.near_end(self._handle, WHOLE)
+        return (self._cursor or begin) != self._gate.end(self._handle)
+
     def stop(self) -> None:
         """Ends after the write that is under way."""
         self._over.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _run(self) -> None:
-        try:
-            while not self._over.is_set() and self.step(wait=0.2):
-                pass
-        except Exception as error:  # noqa: BLE001 — whatever the sink's format raises is the operator's to see
-            self._on_error(error)
+        while not self._over.is_set():
+            try:
+                if not self.step(wait=_WAIT):
+                    self._on_end()
+                    return
+            except Exception as error:  # noqa: BLE001 — whatever the sink's format raises is the operator's to see
+                self.failures += 1
+                self._on_error(error)
+            self._over.wait(self._turn.pause)
 
     def step(self, wait: float = 0.0) -> bool:
-        """Deliver one tick, if there is one; false when the query has ended."""
-        ended = False
+        """Deliver one tick, if there is one; false when the query has ended, and the sink knows it."""
+        if not self._may_write(False):
+            self._over.wait(wait)
+            return True
+        if not self._gate.read(self._handle, self._cursor, 1, wait)[0]:
+            return True
+        # before the hand-over begins, so that no change of policy waits for those who wait for their turn
+        with self._turn.take() as has_turn:
+            return self._deliver() if has_turn else True
+
+    def _deliver(self) -> bool:
+        ended, is_held = False, False
 
         def take(events: list[Event]) -> None:
-            nonlocal ended
-            for event in events:
-                match event:
-                    case Rows():
-                        self._sink.write(event.tick, event.table)
-                    case Gap():
-                        self._on_gap(event)
-                    case _:
-                        ended = True
+            nonlocal ended, is_held
+            # asked again: the wait for rows may have been longer than the permission
+            is_held = bool(events) and not self._may_write(any(isinstance(each, Rows) for each in events))
+            for event in () if is_held else events:
+                if isinstance(event, Rows):
+                    self._sink.write(event)
+                else:
+                    self._sink.tell(event)
+                    ended = ended or not isinstance(event, Gap)
 
-        after = self._gate.deliver(
-            self._handle, self._cursor, take, most_rows=_WHOLE, most_events=1, wait=wait
-        )
-        if not ended and after != self._cursor:
-            self._cursor = after
-            _write_note(self._note, json.dumps({"handle": self._handle, "cursor": after}))
+        after = self._gate.deliver(self._handle, self._cursor, take, most_rows=WHOLE, most_events=1)
+        if not (ended or is_held) and after != self._cursor:
+            self._cursor, self.failures = after, 0
+            write_note(self._note, json.dumps({"handle": self._handle, "cursor": after}))
             if self._acks:
                 self._gate.ack(self._handle, after)
         return not ended

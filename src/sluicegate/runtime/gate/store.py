@@ -8,7 +8,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING
@@ -36,11 +36,12 @@ _KEPT_OPEN = 16
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A handle's rows of a tick. `places` are their row numbers as committed where a review left some out; rows before
-    `start` were not reviewed and are gone."""
+    `start` were not reviewed and are gone. `version` is that of which they were committed."""
 
     table: pa.Table
     start: int = 0
     places: pa.Array | None = None
+    version: int = 0
 
     def find_from(self, row: int) -> int:
         """How many of the stored rows lie before this row number."""
@@ -125,10 +126,12 @@ class Store:
 
     def read_rows(self, number: int, tick: int, is_reviewed: bool) -> Stored:
         """A handle's rows of a tick; FileNotFoundError where the log was cut meanwhile."""
-        if is_reviewed:
-            return self.read_review(number, tick)[0]
         found = self.open_tick(tick)
-        return Stored(found.read_slice(found.index[number]))
+        if is_reviewed:
+            rows = self.read_review(number, tick)[0]
+            # not in the index: the tick's rows were taken off the disk, and nobody reads the review either
+            return replace(rows, version=found.index[number].version if number in found.index else 0)
+        return Stored(found.read_slice(found.index[number]), version=found.index[number].version)
 
     def read_review(self, number: int, tick: int) -> tuple[Stored, int]:
         """The rows that a review left, and the version that it was made under."""

@@ -15,6 +15,7 @@ from sluicegate.service.routes import (
     queries,
     results,
     signing,
+    sinks,
     streams,
     xacml,
 )
@@ -24,6 +25,7 @@ ROUTES: tuple[Route, ...] = (
     *streams.ROUTES,
     *queries.ROUTES,
     *results.ROUTES,
+    *sinks.ROUTES,
     *authorization.ROUTES,
     *diffs.ROUTES,
     *graphs.ROUTES,

@@ -47,6 +47,15 @@ def _measure(request: Request, gateway: Gateway) -> list[Gauge]:
         Gauge(
             "sluicegate_followers", "connections that follow results", request.app.state.delivery.hub.count
         ),
+        Gauge(
+            "sluicegate_feeds_stopped", "feeds that stopped by themselves", len(gateway.engine.feeds.failures)
+        ),
+        Gauge(
+            "sluicegate_tick_failed",
+            "whether results could not be made or kept",
+            bool(gateway.engine.failure),
+        ),
+        Gauge("sluicegate_sinks_failing", "sinks whose last write failed", gateway.sending.count_failing()),
         Gauge("sluicegate_lease_valid", "whether rows may be handed over", gateway.find_obstacle() is None),
     ]
 
