@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.gateway_world import QUERY, wait_until
+from service.gateway_world import PASSWORD, QUERY, wait_until
 from service.still_world import StillWorld, serve_still
 
 NARROW = "CREATE OR REPLACE GRANT own READ (ts, id, x) ON P WHERE team = self.team AND x > 5 TO Doctor;"
@@ -23,6 +23,19 @@ def world(tmp_path: Path) -> Iterator[StillWorld]:
 
 def _codes(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["code"]
+
+
+def test_a_user_made_anew_in_one_change_has_nothing_of_the_one_before(world: StillWorld) -> None:
+    """Neither the password, nor sessions, nor queries with what was found for them."""
+    handle = world.register("ann")
+    world.change("BEGIN; DROP USER ann; CREATE USER ann ROLES (Doctor) SET (team = 'B'); COMMIT;")
+    assert world.get("ann", f"/v1/queries/{handle}").status_code == 401
+    body = {"user": "ann", "password": PASSWORD}
+    assert world.call(None, "POST", "/v1/sign-in", json=body).status_code == 401
+    assert world.gateway.engine.find(handle) is None
+    assert world.gateway.authenticator.accounts.set_password("ann", PASSWORD) is None
+    world.change("ALTER USER bob SET (team = 'C');")
+    assert world.call(None, "POST", "/v1/sign-in", json=body).status_code == 200
 
 
 def test_the_same_query_of_the_same_principal_has_one_handle(world: StillWorld) -> None:

@@ -333,6 +333,24 @@ def test_an_account_is_not_inherited_by_the_next_user_of_that_name(world: World)
     assert attempt(world, "chen", PASSWORD) == "sign-in-failed"
 
 
+def test_a_gateway_that_is_behind_does_not_drop_anybody_again(world: World) -> None:
+    accounts, whole = world.auth.accounts, world.catalog
+    asked: list[int] = []
+
+    def find(since: int) -> frozenset[str]:
+        asked.append(since)
+        return frozenset({"chen"})
+
+    at = [replace(whole, version=number) for number in range(5)]
+    assert accounts.forget_missing(at[1], find) == frozenset()
+    issue(world)
+    assert accounts.forget_missing(at[3], find) == {"chen"}
+    assert accounts.set_password("chen", PASSWORD) is None
+    assert accounts.forget_missing(at[2], find) == frozenset()
+    assert accounts.forget_missing(at[3], find) == frozenset()
+    assert asked == [1]
+
+
 def test_old_ones_are_purged(world: World) -> None:
     issue(world, seconds=10)
     world.clock.move(100)

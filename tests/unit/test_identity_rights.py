@@ -80,7 +80,7 @@ def test_an_owner_grants_on_its_own_streams_alone(world: World) -> None:
     [
         "KEY (k) FROM sqlite OPTIONS (path = '/x.db', table = 'staff')",
         "TIMESTAMP BY T FROM ais OPTIONS (udp = 'localhost:1')",
-        "TIMESTAMP BY T FROM kafka OPTIONS (subscribe = 'x')",
+        "TIMESTAMP BY T FROM kafka OPTIONS (subscribe = 'x', kafka.bootstrap.servers = 'localhost:1')",
     ],
 )
 def test_an_owner_does_not_choose_what_is_read_from_a_source(world: World, source: str) -> None:

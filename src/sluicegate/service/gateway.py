@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -25,6 +26,7 @@ from sluicegate.service.authorization.desk import Desk
 from sluicegate.service.authorization.server import open_authorization
 from sluicegate.service.clockwork import Clockwork
 from sluicegate.service.decisions import Decisions, explain_query, find_decision, read_known
+from sluicegate.service.dropped import DroppedUsers
 from sluicegate.service.guarding import Guard
 from sluicegate.service.identity.authenticator import Authenticator
 from sluicegate.service.identity.changes import Denied, may_change
@@ -39,6 +41,7 @@ from sluicegate.service.outcomes import Changed, Registered, compare_runs
 from sluicegate.service.preview import preview_change
 from sluicegate.service.pushing import Pushing
 from sluicegate.service.refusals import refuse
+from sluicegate.service.sending import Sending
 from sluicegate.service.settings import Settings
 from sluicegate.service.sharing import Sharing
 from sluicegate.service.store import Event, Store, Verification
@@ -86,6 +89,10 @@ class Gateway:
         self.authorization = open_authorization(self._database, self.engine, self._clock, store)
         self.engine.feeds.judge_said = self.authorization.hearing.hear_feed
         self.shared = Desk(self, self.authorization)
+        self.sending = Sending(self)
+        self._dropped = DroppedUsers(
+            store, self.authenticator.accounts, self.engine, Path(settings.state) / "users"
+        )
         self._owners: dict[str, Seat] = {each.handle: each.seat for each in self.engine.running}
         self._applying, self._registering = threading.RLock(), threading.Lock()
         self._is_broken = False
@@ -105,6 +112,7 @@ class Gateway:
         """Begin to deliver: a lease, the engine's ticks, and a look at what changed several times a second."""
         self.lease.renew(self.catalog.version)
         self.lease.keep(lambda: self.catalog.version)
+        self._dropped.forget(self.catalog)
         self.clockwork.look()
         self.authorization.begin()
         self._watch = self.store.watch(self._follow, self.catalog.version, self.settings.watch_seconds)
@@ -112,6 +120,7 @@ class Gateway:
             self._threads.append(threading.Thread(target=work, name=name, daemon=True))
             self._threads[-1].start()
         self.engine.start()
+        self.sending.start()
 
     def stop(self) -> None:
         """Deliver nothing from now on; everything is on disk."""
@@ -121,6 +130,7 @@ class Gateway:
             self._watch.stop()
         for thread in self._threads:
             thread.join()
+        self.sending.stop()
         self.engine.stop()
         self._database.close()
         self.store.close()
@@ -402,6 +412,7 @@ class Gateway:
                 if catalog.version == self.catalog.version and not (force or self._is_broken):
                     return {}
                 withdrawn = self.engine.apply(self.sharing.narrow(catalog))
+                self._dropped.forget(catalog)
                 # roles that were lost close switches before the change has returned (R18)
                 self.authorization.look()
             except BaseException:
@@ -412,7 +423,6 @@ class Gateway:
             # first, so that those whose session ended are told that, and not that their query did
             self.ended(self.guard.look(catalog))
             self._end_lost()
-            self.authenticator.accounts.forget_missing(catalog)
             self._look_at_clock()
             return withdrawn
 

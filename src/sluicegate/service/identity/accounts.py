@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sluicegate.policy.catalog import Catalog
 from sluicegate.service.identity.attempts import Attempts
@@ -13,6 +13,9 @@ from sluicegate.service.identity.passwords import Passwords
 from sluicegate.service.identity.principal import Principal, Refused, SignIn, close_roles
 from sluicegate.service.identity.scopes import ADMIN, covers_all
 from sluicegate.service.identity.settings import IdentitySettings
+
+_DROPPED = "dropped"
+"""Under this the store has the version up to which dropped users were looked for."""
 
 
 class Accounts:
@@ -102,13 +105,33 @@ class Accounts:
         rows = self._database.query("SELECT user_name, not_before FROM identity_cutoffs")
         return {str(user): int(before or 0) for user, before in rows}
 
-    def forget_missing(self, catalog: Catalog) -> frozenset[str]:
-        """End and remove the accounts of users that the catalog dropped: one made later by that name is another."""
-        gone = (self.passwords.users() | self.bearers.users()) - set(catalog.users)
+    def forget_missing(
+        self, catalog: Catalog, dropped_since: Callable[[int], frozenset[str]] = lambda _: frozenset()
+    ) -> frozenset[str]:
+        """End and remove the accounts of users that the catalog dropped: one made later by that name is another.
+
+        `dropped_since` tells who was dropped after a version, also where the same change made another of that name.
+        """
+        known = self.passwords.users() | self.bearers.users()
+        seen = self._find_seen()
+        dropped = dropped_since(seen) if seen is not None and seen < catalog.version else frozenset[str]()
+        gone = (known - set(catalog.users)) | (known & dropped)
         for user in gone:
             self.passwords.remove(user)
             self.end_all(user)
+        if seen is None or seen < catalog.version:
+            # behind what it is about, so that all is done again where it was interrupted; and never back: who was made
+            # since would be taken for the one before
+            self._database.execute(
+                "INSERT INTO identity_seen (what, version) VALUES (?, ?) ON CONFLICT (what) DO UPDATE"
+                " SET version = excluded.version WHERE identity_seen.version < excluded.version",
+                (_DROPPED, catalog.version),
+            )
         return gone
+
+    def _find_seen(self) -> int | None:
+        rows = self._database.query("SELECT version FROM identity_seen WHERE what = ?", (_DROPPED,))
+        return next((int(version or 0) for (version,) in rows), None)
 
 
 def _check_roles(

@@ -31,6 +31,8 @@ TABLES = (
         created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, revoked_at BIGINT, last_used BIGINT)""",
     """CREATE TABLE IF NOT EXISTS identity_cutoffs (
         user_name TEXT PRIMARY KEY, not_before BIGINT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS identity_seen (
+        what TEXT PRIMARY KEY, version BIGINT NOT NULL)""",
 )
 
 
