@@ -118,9 +118,12 @@ class Port:
         passed = max(row["T"] for row in type_rows(self.pushed)) - MINUTE
         return [row for row in self.model(user, query, self.pushed) if row["window_end"] <= passed]
 
+    def find_catalog(self) -> Catalog:
+        return self.world.gateway.catalog
+
     def place(self, user: str, rows: Rows) -> Catalog:
         """The catalog in force; whose profile follows its ship has the ship's place in it."""
-        catalog = self.world.gateway.catalog
+        catalog = self.find_catalog()
         known = catalog.users[user]
         if known.follow is None:
             return catalog
