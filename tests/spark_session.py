@@ -11,11 +11,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_JAVA = "spark.driver.extraJavaOptions"
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from sluicegate.runtime.session import make_session
+    from sluicegate.runtime import session as sessions
 
-    session = make_session(
+    # a Java that lives for minutes, two of them on two cores: compiling well costs more than it saves
+    light = f"{sessions._OWN[_JAVA]} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    sessions._OWN = {**sessions._OWN, _JAVA: light}
+    session = sessions.make_session(
         shuffle_partitions=1,
         extra={
             # tiny data: compiling and adapting whole plans costs more than it saves

@@ -26,10 +26,6 @@ CONNECTORS: Mapping[str, str] = {
 """The SHA-256 of each."""
 FOLDER_VARIABLE = "SLUICEGATE_CONNECTORS"
 GET_CONNECTORS = "scripts/kafka.sh connectors"
-CONNECTOR_CODES: Mapping[str, str] = {
-    "connector-changed": "a jar for topics is not the one whose checksum is known",
-    "no-connector": "topics need Spark's connector, which is not installed",
-}
 
 
 def connector_folder(environ: Mapping[str, str] | None = None) -> Path:

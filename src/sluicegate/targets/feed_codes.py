@@ -13,5 +13,8 @@ FEED_CODES = {
     "table-row": "a row that is pushed into a table with a KEY has no value there",
     "table-too-large": "a table with a KEY has more rows, or brings more bytes at once, than are held",
     "table-unreachable": "a table of a database could not be read for too long, so that none of its rows is in force",
+    "feed-lost": "records of a topic were deleted before they were read, or it was made anew; it is not read on",
+    "connector-changed": "a jar for topics is not the one whose checksum is known",
+    "no-connector": "topics need Spark's connector, which is not installed",
     "feed-failed": "a feed has stopped; what Spark said stays with the operator",
 }
