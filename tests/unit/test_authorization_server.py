@@ -41,13 +41,18 @@ FIRST: list[Content] = [
 
 
 class _Words:
+    def __init__(self) -> None:
+        self._said = [Word(at, 1, "x", each) for at, each in enumerate(FIRST, 1)]
+
     def since(self, number: int) -> list[Word]:
-        return [Word(at, 1, "x", each) for at, each in enumerate(FIRST, 1)] if number == 0 else []
+        return self._said[number:]
 
     def add(
         self, state: State, actor: str, now: int, decide: Callable[[State], Sequence[Content]]
     ) -> tuple[State, tuple[Word, ...]]:
+        state = fold_words(state, self.since(state.number))
         made = [Word(state.number + at, now, actor, each) for at, each in enumerate(decide(state), 1)]
+        self._said += made
         return fold_words(state, made), tuple(made)
 
 
@@ -205,3 +210,30 @@ def test_what_a_query_reads_is_found_through_named_results() -> None:
     assert find_read("SELECT id FROM N", catalog) == {"N", "P"}
     assert find_read("SELECT id FROM (SELECT id FROM P) AS i", catalog) == {"P"}
     assert find_read("SELECT id FROM nothing", catalog) == frozenset()
+
+
+def test_a_batch_of_a_feed_that_is_taken_again_keeps_its_closings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It failed behind its hearing: the last word on record is one of its own."""
+    engine = _Engine({"u1", "u2"})
+    engine.catalog = read_catalog(
+        "CREATE USER u0; CREATE STREAM P (ts TIMESTAMP, id STRING) TIMESTAMP BY ts OWNER u0;"
+    )
+    server, _ = begin(engine)
+    events: list[Any] = []
+    monkeypatch.setattr(server, "record", events.extend)
+    monkeypatch.setattr(server.hearing, "judge", lambda *_: None)
+    words = [("u1", True, 500), ("u1", False, 600), ("u1", True, 700)]
+    said = [QueryPunctuation("Q", frozenset({who}), positive, ts) for who, positive, ts in words]
+    for _ in range(2):
+        assert [server.hearing.hear_feed("P", each, "u0") for each in said] == [None, None, None]
+        server.refresh()
+    assert [each.notices for each in events if "switch-old" in each.notices] == [("switch-old", "P")]
+    assert not is_closed(server.state.owner_words["Q"], "u1", {"P"})
+    # one that is older for somebody else is on record for those whom it closes
+    both = QueryPunctuation("Q", frozenset({"u1", "u2"}), False, 650)
+    assert server.hearing.hear_feed("P", both, "u0") is None
+    server.refresh()
+    owner = server.state.owner_words["Q"]
+    assert [is_closed(owner, each, {"P"}) for each in ("u1", "u2")] == [False, True]
+    assert server.hearing.hear_feed("P", both, "u9") == "switch-owner"
+    assert server.hearing.hear("P", [both], "u0", may=True) == ["switch-old"]

@@ -107,7 +107,7 @@ def test_kills_between_writing_and_commit_change_nothing(
     ]
     for seed in range(3):
         pick = random.Random(seed)
-        elements = [clean_element(each, key) for each in random_elements(seed, key, 80)]
+        elements = [clean_element(each, key) for each in random_elements(seed, key, 80, ("nobody", None))]
         wanted = judge_by_model(stream, elements)
         log, guard = open_both(tmp_path / f"{seed}", stream)
         for batch in cut_randomly(pick, elements):
@@ -380,3 +380,62 @@ def test_what_many_texts_have_in_common_is_read_as_each_alone(key: Type) -> None
     found = reader.read_all(pa.array(texts, pa.string()), pa.array(senders, pa.string()))
     assert found == [reader.read(text, sender) for text, sender in zip(texts, senders, strict=True)]
     assert 300 < sum(isinstance(each, Refusal) for each in found) < 1400
+
+
+def _say_for(role: str, ts: int, number: int) -> list[Element]:
+    from sluicegate.policy.punctuation import Constant, DataDescription, Restriction
+
+    said = Punctuation(OWNER, ts, 1, DataDescription(), Restriction("frbac", Constant(role)))
+    return [said, Row(number, OWNER, ts, 1, 1, 10 + number)]
+
+
+def _read_roles(log: SourceLog, seen: int) -> dict[int, list[str]]:
+    """The roles of each row's policy, as those who judge read them."""
+    from sluicegate.runtime.feed.log_files import read_rows
+    from sluicegate.runtime.shield.class_table import ClassReader
+
+    classes = ClassReader(log.folder).read()
+    assert len(classes) == seen
+    rows = [row for each in log.batches() for row in read_rows(each.path, ["n", "_policy"]).to_pylist()]
+    return {row["n"]: [each.srp.subjects.value for each in classes[row["_policy"]].members] for row in rows}
+
+
+@pytest.mark.parametrize("how", ["nothing", "half", "whole", "whole, twice"])
+def test_rows_keep_their_policies_where_the_disk_fails_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The same shield goes on."""
+    from sluicegate.runtime.shield import class_table
+    from sluicegate.runtime.shield.class_table import ClassReader
+
+    log, shield = open_both(tmp_path, make_stream())
+    append(log, shield, _say_for("Device", 1, 0))
+    reader = ClassReader(log.folder)
+
+    def fail(path: Path, lines: bytes) -> None:
+        with path.open("ab") as file:
+            file.write(lines[: {"nothing": 0, "half": 20}.get(how)])
+        raise OSError("full")
+
+    def fail_again(path: Path, size: int, lines: bytes) -> None:
+        raise OSError("full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(class_table, "_append_lines", fail)
+        with pytest.raises(OSError, match="full"):
+            append(log, shield, _say_for("Nurse", 2, 1))
+        seen = reader.read()
+        if how == "whole, twice":
+            patch.setattr(class_table, "_replace_behind", fail_again)
+            with pytest.raises(OSError, match="full"):
+                append(log, shield, _say_for("Nurse", 2, 1))
+    append(log, shield, _say_for("Nurse", 2, 1))
+    append(log, shield, _say_for("Doctor", 3, 2))
+    wanted = {0: ["Device"], 1: ["Nurse"], 2: ["Doctor"]}
+    assert _read_roles(log, 3) == wanted
+    # whoever read what was not to be there yet has the same
+    assert reader.read() == shield.classes.read()
+    assert reader.read()[: len(seen)] == seen
+    log, shield = open_both(tmp_path, make_stream())
+    append(log, shield, _say_for("Nurse", 4, 3))
+    assert _read_roles(log, 3) == {**wanted, 3: ["Nurse"]}

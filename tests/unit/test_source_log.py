@@ -293,3 +293,58 @@ def test_a_folder_is_named_safely(tmp_path: Path) -> None:
     from sluicegate.runtime.feed.source_log import log_folder
 
     assert log_folder(tmp_path, replace(STREAM, name="../../etc/_x")).parent == tmp_path
+
+
+def _fail_meta(patch: pytest.MonkeyPatch, *modules: str) -> None:
+    """Behind the rename of a meta."""
+    from sluicegate.runtime.feed import log_files
+
+    real = log_files.sync_folder
+
+    def sync(folder: Path) -> None:
+        if folder.name == "meta":
+            raise OSError("away")
+        real(folder)
+
+    for each in modules:
+        patch.setattr(f"sluicegate.runtime.feed.{each}.sync_folder", sync)
+
+
+def test_a_commit_that_fails_behind_its_rename_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sluicegate.runtime.feed.log_files import remove_all
+
+    log = _filled(tmp_path, 1)
+    with monkeypatch.context() as patch:
+        _fail_meta(patch, "log_files", "source_log")
+        with pytest.raises(OSError, match="away"):
+            _append(log, 100)
+        # as long as the batch may be complete on disk its rows are not replaced
+        with pytest.raises(OSError, match="away"):
+            log.data_folder(1)
+    remove_all([log.data_folder(1)])
+    assert _open(tmp_path).end == 1
+    with monkeypatch.context() as patch:
+        _fail_meta(patch, "log_files")
+        with pytest.raises(OSError, match="away"):
+            _append(log, 100)
+    assert _open(tmp_path).end == 1
+    _append(log, 200)
+    assert _rows(_open(tmp_path)) == _rows(log)
+    assert [x for x, _, _ in _rows(log)] == [0, 50, 200]
+
+
+def test_batches_whose_merging_fails_behind_the_rename_stay_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = _filled(tmp_path, 3)
+    with monkeypatch.context() as patch:
+        _fail_meta(patch, "log_files", "source_log")
+        with pytest.raises(OSError, match="away"):
+            log.compact(3)
+    log.cut(1, None)
+    assert _open(tmp_path).begin == 1
+    log.compact(3)
+    assert _rows(_open(tmp_path)) == _rows(log)
+    assert len(log.batches()) == 1

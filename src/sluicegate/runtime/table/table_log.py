@@ -89,6 +89,7 @@ class TableLog(SourceLog):
             run = [each for each in self.batches(0, before) if each.last < before]
             if len(run) < 2 or not self._is_worthwhile(run):
                 return
+            self._withdraw()
             first, until = run[0].first, run[-1].last + 1
             rows = self.read_in_force(until)
             path = self._data / name_range(first, until - 1)

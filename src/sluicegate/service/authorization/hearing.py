@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sluicegate.service.authorization.server import AuthorizationServer
 
 _MOST_NAMED = 20
+_OLD = "switch-old"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,11 @@ class Hearing:
         """Judge punctuations that came in a stream together, and put them on record; `may` for its owner and
         administrators.
         """
+        return [each.code for each in self._note(self._judge_all(stream, said, sender, may), sender or "")]
+
+    def _judge_all(
+        self, stream: str, said: Sequence[QueryPunctuation], sender: str | None, may: bool
+    ) -> list[Heard]:
         known: dict[tuple[str, frozenset[str] | None, bool], str | None] = {}
         found = []
         for each in said:
@@ -88,13 +94,18 @@ class Hearing:
             if asked not in known:
                 known[asked] = self.judge(stream, each) if may and sender is not None else "switch-owner"
             found.append(Heard(stream, each, known[asked]))
-        return [each.code for each in self._note(found, sender or "")]
+        return found
 
     def hear_feed(self, stream: str, said: QueryPunctuation, sender: str | None) -> str | None:
-        """One out of a feed with a source: it speaks for the stream's owner, who declared it, and for nobody else."""
+        """One out of a feed with a source: it speaks for the stream's owner, who declared it, and for nobody else.
+
+        A closing that is older than the last word is taken: of a batch that failed behind its hearing, and comes again,
+        the last word may be one that stands behind it. At its place a switch discards what is older there.
+        """
         found = self._server.engine.catalog.streams.get(stream)
         may = found is not None and sender == (found.owner or "")
-        return self.hear(stream, [said], sender, may)[0]
+        (heard,) = self._note(self._judge_all(stream, [said], sender, may), sender or "", takes_old=True)
+        return None if heard.code == _OLD else heard.code
 
     def say_in(
         self, stream: str, sender: str, make: Callable[[int], QueryPunctuation]
@@ -115,13 +126,14 @@ class Hearing:
             self._server.look()
             return punctuation, heard.code
 
-    def _note(self, heard: Sequence[Heard], sender: str) -> list[Heard]:
+    def _note(self, heard: Sequence[Heard], sender: str, *, takes_old: bool = False) -> list[Heard]:
         """To history and audit, in one go; what would be discarded as older than the last word is found here."""
+        taken = (None, _OLD) if takes_old else (None,)
         found = list(heard)
 
         def decide(state: State) -> Sequence[Content]:
             found[:] = _refuse_old(state, heard)
-            return [each.word for each in found if each.code is None]
+            return [each.word for each in found if each.code in taken]
 
         if any(each.code is None for each in heard):
             self._server.words.add(self._server.state, sender, self._server.now(), decide)
@@ -157,7 +169,7 @@ def _refuse_old(state: State, heard: Sequence[Heard]) -> list[Heard]:
         if each.code is not None:
             found.append(each)
         elif not word.positive and is_older(last, word.stream, word.users, word.ts):
-            found.append(replace(each, code="switch-old"))
+            found.append(replace(each, code=_OLD))
         else:
             found.append(each)
             known[word.query] = take_last_word(last, (word.stream,), word.users, word.ts)
