@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", metavar="N", type=int, help="rows of each source, where it is measured on Spark"
     )
+    parser.add_argument(
+        "--seconds", metavar="N", type=int, help="about how long it may take, where it can leave something out"
+    )
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where to keep the results")
     add_json(parser)
 
@@ -48,13 +51,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 
 def _sizes(benchmark: ModuleType, args: argparse.Namespace) -> dict[str, int]:
-    if args.rows is None:
-        return {}
-    if "rows" not in inspect.signature(benchmark.run).parameters:
-        raise UsageError(f"`{args.name}` has no rows")
-    if args.rows < 1:
-        raise UsageError("`--rows` takes a positive number")
-    return {"rows": args.rows}
+    given = {name: value for name in ("rows", "seconds") if (value := getattr(args, name)) is not None}
+    for name, value in given.items():
+        if name not in inspect.signature(benchmark.run).parameters:
+            raise UsageError(f"`{args.name}` has no {name}")
+        if value < 1:
+            raise UsageError(f"`--{name}` takes a positive number")
+    return given
 
 
 def find_benchmarks() -> dict[str, ModuleType]:

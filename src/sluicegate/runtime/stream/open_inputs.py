@@ -35,7 +35,10 @@ def open_inputs(
 
 def _open(spark: SparkSession, stream: Stream) -> DataFrame:
     feed = open_feed(spark, stream)
-    decoded = decode(feed.frame, stream, feed.layout)
+    if feed.watch is not None:
+        # there is no commit before which it could be asked; Spark itself stops where offsets go back
+        feed.watch.close()
+    decoded = decode(feed.frame, stream, feed.layout, feed.read)
     if carry_switches(stream) != stream and SP in decoded.columns:
         # there is no switch here that it could turn
         decoded = decoded.where(f"{SP} IS NULL")
