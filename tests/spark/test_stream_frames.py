@@ -251,7 +251,7 @@ def test_a_frame_ends_with_a_named_error(make_feed: Callable[..., _Feed], new: G
 
 def test_without_its_file_a_frame_lets_nothing_through(make_feed: Callable[..., _Feed]) -> None:
     feed = make_feed("SELECT x FROM T")
-    folder = feed.followed.live._table._folder
+    folder = feed.followed.live._table._kept._folder
     assert folder.stat().st_mode & 0o777 == 0o700
     feed.bring((1, 1, "a"))
     feed.followed.close()

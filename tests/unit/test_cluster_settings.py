@@ -20,6 +20,7 @@ from sluicegate.runtime.cluster import (
     pack_package,
 )
 from sluicegate.runtime.session import check_session
+from sluicegate.runtime.table import databases
 
 MASTER = "spark://127.0.0.1:7077"
 SECRET = "0123456789abcdef-secret"
@@ -65,6 +66,21 @@ def test_the_secret_is_in_the_environment_of_the_jvm_alone(monkeypatch: pytest.M
         cluster_variables(MASTER, executors, {})
     assert code(error) == "spark-setting"
     assert "short" not in str(error.value)
+
+
+def test_no_catalog_is_given_the_cluster_s_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its author would name a host that asks for it."""
+    monkeypatch.setattr(databases, "_RESERVED", set(databases._RESERVED))
+    for name in ("CLUSTER", "THEIRS"):
+        monkeypatch.setenv(f"SLUICEGATE_SECRET_{name}", SECRET)
+    assert databases.find_secret("theirs") == SECRET
+    cluster_variables(MASTER, Executors(secret="theirs"), {})
+    for name in ("theirs", "Theirs", "cluster", "CLUSTER"):
+        with pytest.raises(DiagnosticError) as error:
+            databases.find_secret(name)
+        assert code(error) == "database-secret"
+        assert SECRET not in str(error.value)
+    assert cluster_variables(MASTER, Executors(secret="theirs"), {})[SECRET_VARIABLE] == SECRET
 
 
 def test_what_holds_for_the_driver_holds_for_executors() -> None:
@@ -129,7 +145,7 @@ def test_a_folder_that_executors_do_not_share_is_refused(
 ) -> None:
     """Whether they cannot read it, or write into another of its name."""
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=MASTER))
-    monkeypatch.setattr(cluster_check, "_wait_for_executors", lambda _: None)
+    monkeypatch.setattr(cluster_check, "_wait_for_executors", lambda *_: None)
     monkeypatch.setattr(cluster_check, "_SETTLE", 0)
     for answers, refused in ((lambda ask: ask(0), False), (lambda _: False, True), (lambda _: True, True)):
         monkeypatch.setattr(

@@ -29,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rows", metavar="N", type=int, help="rows of each source, where it is measured on Spark"
     )
     parser.add_argument(
-        "--seconds", metavar="N", type=int, help="about how long it may take, where it can leave something out"
+        "--seconds",
+        metavar="N",
+        type=int,
+        help="about how long it may take, where it can leave something out",
     )
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where to keep the results")
     add_json(parser)

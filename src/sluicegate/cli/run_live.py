@@ -52,7 +52,7 @@ def follow_live(
     with ExitStack() as stack:
         folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluicegate-run-")))
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        spark = open_session(settings, stack, folder)
+        spark = open_session(settings, stack)
         engine = Engine(spark, allowed.catalog, folder, manner=allowed.manner)
         stack.callback(engine.stop)
         handle = _find_handle(engine, allowed.user, query)

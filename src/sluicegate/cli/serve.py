@@ -86,7 +86,7 @@ def open_served(settings: Settings, folder: Path, stack: ExitStack) -> tuple[Gat
     state = Path(settings.state)
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     state.chmod(0o700)
-    spark = open_session(settings, stack, state)
+    spark = open_session(settings, stack)
     stack.callback(Rehearsal(spark).stop)
     keep = round(settings.keep_seconds * 1_000_000)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.cli.inputs import UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from sluicegate.runtime.frames import Session
     from sluicegate.service.settings import Settings
 
 MASTER_HELP = "run tasks on a cluster: spark://HOST:PORT, yarn or k8s://URL; else in this process"
@@ -28,10 +26,9 @@ def read_master(master: str | None) -> Settings:
     return read_settings(None, None, {"master": master})
 
 
-def open_session(settings: Settings, stack: ExitStack, state: Path) -> SparkSession:
-    """Stopped by the stack. On a cluster, the folder must be one that executors share."""
+def open_session(settings: Settings, stack: ExitStack) -> Session:
+    """Stopped by the stack."""
     from sluicegate.runtime.cluster import Executors
-    from sluicegate.runtime.cluster_check import check_shared
     from sluicegate.runtime.session import make_session
 
     spark = make_session(
@@ -49,7 +46,6 @@ def open_session(settings: Settings, stack: ExitStack, state: Path) -> SparkSess
         ),
     )
     stack.callback(spark.stop)
-    check_shared(spark, state)
     return spark
 
 

@@ -70,7 +70,7 @@ STATEMENT_CODES: dict[str, str] = {
     "set-too-large": "a set with too many elements",
     "stream-attributes": "a stream without attributes, or a named result with its own",
     "database-option": "a table of a database with an option that is missing, unknown or cannot be read",
-    "database-secret": "a password in the text of a catalog, or a secret that cannot be found by its name",
+    "database-secret": "a password in the text of a catalog, or a secret that cannot be found by its name or is the cluster's",
     "feed-option": "a stream FROM kafka with an option that is missing, unknown, or not as it must be",
     "feed-secret": "a password in the options of a stream FROM kafka, where only its name belongs",
     "feed-sender": "a punctuated stream FROM kafka that does not say who sends its elements",

@@ -18,7 +18,7 @@ from sluicegate.rewrite.named_results import KeptOut
 from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.ledger import Ledger
-from sluicegate.runtime.network.authorize import Allowed
+from sluicegate.runtime.network.authorize import Allowed, is_same_for
 from sluicegate.runtime.network.beginnings import find_greatest
 from sluicegate.runtime.network.graphs import Graphs
 from sluicegate.runtime.network.network import Network
@@ -77,6 +77,12 @@ class Admission:
         """What the query was given stays on record, up to the event time that it has read."""
         last = max(find_greatest(self.logs, query.allowed.streams), default=None)
         self.ledger.close(query.user, query.allowed.releases, last, query.handle)
+
+    def take_back(self, catalog: Catalog, seat: Seat, allowed: Allowed, handle: str) -> None:
+        """What `allow` put on record for a query that did not come to be."""
+        if allowed.releases:
+            self.ledger.close(seat.user, allowed.releases, None, handle)
+        self.release_results(catalog)
 
     def release_results(self, *catalogs: Catalog) -> None:
         """Named results of these catalogs that nobody reads any more, or no longer so, give their makers nothing further."""
@@ -137,6 +143,23 @@ class Admission:
             if other.handle != handle and counted & theirs:
                 message = "a query of yours counts windows of these tuples already: one at a time"
                 raise DiagnosticError([Diagnostic("ledger-tuples", message)])
+
+
+def find_touched(
+    running: Mapping[str, Running], before: Catalog, after: Catalog
+) -> list[tuple[str, Running]]:
+    """The queries of users for whom the version differs."""
+    seats: dict[Seat, set[str]] = {}
+    for each in running.values():
+        seats.setdefault(each.seat, set()).update(each.allowed.asked)
+    touched = {
+        seat
+        for seat, named in seats.items()
+        if not is_same_for(
+            seat.user, seat_catalog(before, seat), seat_catalog(after, seat), named, (before, after)
+        )
+    }
+    return [(handle, each) for handle, each in running.items() if each.seat in touched]
 
 
 def _name_account(result: str) -> str:

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import sluicegate
 from sluicegate.errors import Diagnostic, DiagnosticError
-from sluicegate.runtime.table.databases import find_secret
+from sluicegate.runtime.table.databases import CLUSTER_SECRET, read_secret, reserve_secret
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,8 +57,9 @@ _CLUSTER: Mapping[str, str] = {
 class Executors:
     """How executors are reached and what they are given; of no effect on a local master."""
 
-    secret: str = "cluster"  # noqa: S105 -- a name
-    """The name of what `spark://` masters, workers and drivers share (`find_secret`); YARN and Kubernetes have their own."""
+    secret: str = CLUSTER_SECRET
+    """The name of what `spark://` masters, workers and drivers share; YARN and Kubernetes have their own. No catalog can name
+    it (`find_secret`)."""
     driver_host: str = ""
     """The address that executors find the driver at; else, of `spark://`, the one that leads to the master."""
     driver_port: int = 0
@@ -153,7 +153,8 @@ def find_host(master: str, executors: Executors) -> str:
 
 
 def _read_secret(name: str) -> str:
-    found = find_secret(name) or ""
+    reserve_secret(name)
+    found = read_secret(name)
     if len(found) < 16:
         raise refuse("spark-setting", f"the cluster's secret `{name}` has fewer than 16 characters")
     return found
@@ -172,7 +173,7 @@ def ship_package(spark: SparkSession, folder: Path) -> None:
 
 def pack_package(path: Path) -> None:
     """The package's modules in one file."""
-    root = Path(sluicegate.__file__).parent
+    root = Path(__file__).parents[1]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for each in sorted(root.rglob("*.py")):
             packed.write(each, Path(root.name) / each.relative_to(root))

@@ -38,7 +38,7 @@ def check_shared(spark: SparkSession, folder: Path) -> None:
     if runs_locally(spark):
         return
     # others that were started with the first come too
-    _wait_for_executors(spark.sparkContext)
+    _wait_for_executors(spark.sparkContext, PATIENCE)
     time.sleep(_SETTLE)
     place = folder.absolute() / f".probe-{secrets.token_hex(8)}"
     place.mkdir(mode=0o700, parents=True)
@@ -69,14 +69,16 @@ def check_feed(spark: SparkSession, stream: Stream) -> None:
     told = ask_executors(spark, lambda _: _describe(given) == wanted)
     wrong = sorted({host for _, host, fine in told if not fine})
     if wrong:
-        message = f"the files of `{stream.name}` are not there for executors on `{wrong[0]}`"
+        # whoever may query the stream is told: the machines' names are the operator's
+        _LOGGER.warning("the files of %s are not there for executors on %s", stream.name, ", ".join(wrong))
+        message = f"the files of `{stream.name}` are not there for all executors"
         raise refuse("cluster-path", message, "one path on all machines, or a feed over the network")
 
 
 def ask_executors(spark: SparkSession, ask: Callable[[int], bool]) -> list[tuple[int, str, bool]]:
-    """What `ask` says in every slot of the executors: its number, the host, the answer."""
+    """What `ask` says in every slot of the executors: its number, the host, the answer. Where there are none nobody waits."""
     context: Any = spark.sparkContext
-    _wait_for_executors(context)
+    _wait_for_executors(context, 0)
     slots = max(int(context.defaultParallelism), 1)
 
     def answer(at: int, _: Iterable[int]) -> Iterator[tuple[int, str, bool]]:
@@ -97,13 +99,15 @@ def ask_executors(spark: SparkSession, ask: Callable[[int], bool]) -> list[tuple
     return [(int(at), str(host), bool(fine)) for at, host, fine in found]
 
 
-def _wait_for_executors(context: Any) -> None:
-    until = time.monotonic() + PATIENCE
+def _wait_for_executors(context: Any, patience: float) -> None:
+    until = time.monotonic() + patience
     tracker = context._jsc.sc().statusTracker()
     # the driver is listed among them
     while len(tracker.getExecutorInfos()) < 2:
-        if time.monotonic() > until:
-            message = f"no executor came within {PATIENCE:g} seconds"
+        if time.monotonic() >= until:
+            message = (
+                f"no executor came within {patience:g} seconds" if patience else "there is no executor now"
+            )
             raise refuse(
                 "cluster-start",
                 message,

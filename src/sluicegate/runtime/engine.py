@@ -25,8 +25,9 @@ from sluicegate.language.query_syntax import Start
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.rewrite.manner import USUAL, Manner
-from sluicegate.runtime.admission import Admission
+from sluicegate.runtime.admission import Admission, find_touched
 from sluicegate.runtime.attempts import attempt_all
+from sluicegate.runtime.cluster_check import check_shared
 from sluicegate.runtime.ended import Ended
 from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feeds import Feeds
@@ -34,7 +35,7 @@ from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
 from sluicegate.runtime.ledger import Ledger
 from sluicegate.runtime.loop import Loop
-from sluicegate.runtime.network.authorize import Allowed, find_changed, is_same_for
+from sluicegate.runtime.network.authorize import Allowed, find_changed
 from sluicegate.runtime.network.beginnings import begin, find_since, list_streams
 from sluicegate.runtime.network.carried_store import CarriedStore
 from sluicegate.runtime.network.describe import Shown, describe_running
@@ -50,7 +51,7 @@ from sluicegate.runtime.network.places import (
     find_place,
 )
 from sluicegate.runtime.network.running import Recorded, Records, Running
-from sluicegate.runtime.network.seats import Seat, seat_catalog
+from sluicegate.runtime.network.seats import Seat
 from sluicegate.runtime.network.switching import Switching
 from sluicegate.runtime.network.turns import read_positions
 from sluicegate.runtime.review import Reviews
@@ -90,6 +91,7 @@ class Engine:
     ) -> None:
         check_session(spark)
         make_private(folder)
+        check_shared(spark, folder)
         self.catalog, self.spark, self._keep = catalog, spark, keep
         self._loop = Loop(self.tick)
         self.gate = Gate(folder / "gate", result_bytes)
@@ -154,7 +156,11 @@ class Engine:
         with stage(DEPLOYMENT), self._changes:
             name = handle or uuid4().hex
             allowed = self._admission.allow(self.catalog, seat, query, name)
-            logs = self.feeds.open(self.catalog, list_streams(allowed))
+            try:
+                idle = self.feeds.open(self.catalog, list_streams(allowed), prepare=True)
+            except BaseException:
+                self._admission.take_back(self.catalog, seat, allowed, name)
+                raise
             start, since, place = begin(self.feeds.logs, allowed, allowed.start)
             place = begin_tables(self.feeds.logs, place)
             with self.gate.lock:
@@ -166,7 +172,7 @@ class Engine:
                 self._records.save(running, self.feeds.logs)
                 self._running[name] = running
                 self._begun_or_ended.append((running, True))
-            self.feeds.start(logs)
+            self.feeds.start(idle)
             # one that stands at the end has nothing to do until something comes in, which wakes by itself
             if place != find_place(self.feeds.logs, allowed.streams):
                 self.wake()
@@ -186,7 +192,7 @@ class Engine:
         its session. The punctuations that were refused, as `Feeds.push` tells them; `judge` is asked for those for queries.
         """
         with self._changes:
-            self.feeds.start(self.feeds.open(self.catalog, (stream,)))
+            self.feeds.start(self.feeds.open(self.catalog, (stream,), prepare=True))
         return self.feeds.push(stream, rows, sender, catalog, judge)
 
     def remove(self, handle: str) -> None:
@@ -277,7 +283,8 @@ class Engine:
     def apply(self, catalog: Catalog) -> dict[str, str]:
         """Put a version of the catalog in force; the queries that were withdrawn, with the reasons (R10–R12)."""
         with self._changes:
-            decided = {handle: self._judge(catalog, each) for handle, each in self._find_touched(catalog)}
+            touched = find_touched(self._running, self.catalog, catalog)
+            decided = {handle: self._judge(catalog, each) for handle, each in touched}
             withdrawn = {handle: each for handle, each in decided.items() if isinstance(each, str)}
             failed: list[Exception] = []
             with self.gate.lock:
@@ -287,6 +294,8 @@ class Engine:
                         self._put_in_force(handle, decision)
                     except Exception as error:  # noqa: BLE001 — told below, when all the others have their version
                         failed.append(error)
+            # only now: it may take its time, and what was withdrawn is withdrawn
+            self.feeds.start_opened()
             self.wake()
             self._admission.release_results(before, catalog)
             if failed:
@@ -304,24 +313,6 @@ class Engine:
         elif decision.mark != self._running[handle].allowed.mark:
             self._change(self._running[handle], decision)
 
-    def _find_touched(self, catalog: Catalog) -> list[tuple[str, Running]]:
-        """The queries of users for whom the version differs."""
-        seats: dict[Seat, set[str]] = {}
-        for each in self._running.values():
-            seats.setdefault(each.seat, set()).update(each.allowed.asked)
-        touched = {
-            seat
-            for seat, named in seats.items()
-            if not is_same_for(
-                seat.user,
-                seat_catalog(self.catalog, seat),
-                seat_catalog(catalog, seat),
-                named,
-                (self.catalog, catalog),
-            )
-        }
-        return [(handle, each) for handle, each in self._running.items() if each.seat in touched]
-
     def _judge(self, catalog: Catalog, query: Running) -> Allowed | str:
         """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""
         try:
@@ -332,7 +323,7 @@ class Engine:
             if allowed.mark != query.allowed.mark:
                 self._admission.release(query)
                 allowed = self._admission.allow(catalog, query.seat, query.query, query.handle)
-                self.feeds.start(self.feeds.open(catalog, list_streams(allowed)))
+                self.feeds.open(catalog, list_streams(allowed))
             return allowed
         except DiagnosticError as error:
             return "; ".join(each.message for each in error.diagnostics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from sluicegate.policy.model import Stream
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.ais.feed import AisFeed
 from sluicegate.runtime.ais.receivers import Receivers
+from sluicegate.runtime.cluster import runs_locally
 from sluicegate.runtime.feed.append import append_carried
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.ingest import Ingest
@@ -27,6 +29,9 @@ from sluicegate.runtime.table.table_log import TableLog
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+_LOGGER = logging.getLogger(__name__)
+_Feed = Ingest | TableFeed | AisFeed
 
 
 class Feeds:
@@ -51,7 +56,10 @@ class Feeds:
             lambda stream, said, sender: refuse_all(said, sender)
         )
         """Of a feed with a source: the code by which a query-level punctuation in the stream is refused."""
-        self._ingests: dict[str, Ingest | TableFeed | AisFeed] = {}
+        self._ingests: dict[str, _Feed] = {}
+        self._idle: dict[str, str | None] = {}
+        """Those that have a source and have not begun to read it; why, where it was tried and the feed itself does not tell."""
+        self._untried: set[str] = set()
         self._receivers = Receivers()
         self.logs: dict[str, SourceLog] = {}
         self._has_leftovers = True
@@ -61,36 +69,64 @@ class Feeds:
         """From now on, start those again that stop by themselves."""
         self._reviver = self._reviver or Reviver(lambda: self._ingests)
 
-    def open(self, catalog: Catalog, streams: Iterable[str]) -> tuple[str, ...]:
-        """Logs for the streams; those that were not open yet."""
-        opened = []
-        for name in streams:
-            stream = catalog.streams[name]
-            known = self._ingests.get(name)
-            if known is None or known.stream != stream:
-                # not while somebody pushes into it: the log may be the same one
-                with self._pushing:
-                    if known is not None:
-                        # declared anew: its queries were withdrawn
-                        known.stop()
-                        self._has_leftovers = True
-                    self._ingests[name] = self._make(stream, catalog)
-                    self.logs[name] = self._ingests[name].log
-                opened.append(name)
-        return tuple(opened)
+    def open(self, catalog: Catalog, streams: Iterable[str], prepare: bool = False) -> tuple[str, ...]:
+        """Logs for the streams; those that are to be started. Where one fails none is opened.
+
+        With `prepare`, one that could never be read as it is declared fails too.
+        """
+        wanted, opened = tuple(streams), list[str]()
+        try:
+            for name in wanted:
+                known = self._ingests.get(name)
+                if known is None or known.stream != catalog.streams[name]:
+                    self._open(catalog, name, known)
+                    # one that was declared anew stays: whoever still reads it finds a log
+                    opened += [name] if known is None else []
+                if prepare and name in self._untried:
+                    self._ingests[name].prepare()
+        except BaseException:
+            for name in opened:
+                self._drop(name)
+            raise
+        return tuple(name for name in wanted if name in self._untried or self._is_left(name))
+
+    def _open(self, catalog: Catalog, name: str, known: _Feed | None) -> None:
+        # not while somebody pushes into it: the log may be the same one
+        with self._pushing:
+            if known is not None:
+                # declared anew: its queries were withdrawn
+                known.stop()
+                self._has_leftovers = True
+            feed = self._make(catalog.streams[name], catalog)
+            self._ingests[name], self.logs[name] = feed, feed.log
+            self._idle.pop(name, None)
+            self._untried.discard(name)
+            if not self._is_pushed(feed.stream):
+                self._idle[name] = None
+                self._untried.add(name)
+
+    def _is_left(self, name: str) -> bool:
+        """Whether it did not start, and nobody else tries again."""
+        revived = self._reviver is not None and isinstance(self._ingests[name], Ingest)
+        return name in self._idle and not revived
+
+    def _drop(self, name: str) -> None:
+        self._ingests[name].stop()
+        del self._ingests[name], self.logs[name]
+        self._idle.pop(name, None)
+        self._untried.discard(name)
+        self._has_leftovers = True
 
     def drop_tables(self, needed: Container[str]) -> None:
         """Forget the tables of databases that nobody needs, and what is left of others; they can be read again."""
         for name, each in list(self._ingests.items()):
             if isinstance(each, TableFeed) and each.is_read and name not in needed:
-                each.stop()
-                del self._ingests[name], self.logs[name]
-                self._has_leftovers = True
+                self._drop(name)
         if self._has_leftovers:
             self._has_leftovers = False
             remove_leftovers(self._folder, {each.folder for each in self.logs.values()})
 
-    def _make(self, stream: Stream, catalog: Catalog) -> Ingest | TableFeed | AisFeed:
+    def _make(self, stream: Stream, catalog: Catalog) -> _Feed:
         if stream.format == AIS_FORMAT and stream.name not in self._frames:
             return AisFeed(stream, self._folder, self._receivers, self._on_batch)
         if stream.key:
@@ -114,9 +150,36 @@ class Feeds:
         )
 
     def start(self, streams: Iterable[str]) -> None:
+        """One that does not start now has stopped, which `failures` tells; it is tried again by `revive` and the next query."""
         for name in streams:
-            if not self._is_pushed(self._ingests[name].stream):
-                self._ingests[name].start()
+            feed = self._ingests[name]
+            if not self._is_pushed(feed.stream):
+                self._start(name, feed)
+
+    def start_opened(self) -> None:
+        """Start those that nobody has tried to start yet, and wait for no executor."""
+        for name in tuple(self._untried):
+            feed = self._ingests[name]
+            if isinstance(feed, Ingest) and not runs_locally(self._spark):
+                self._untried.discard(name)
+                given = (name, feed)
+                threading.Thread(target=self._start, args=given, name="sluicegate-start", daemon=True).start()
+            else:
+                self._start(name, feed)
+
+    def _start(self, name: str, feed: _Feed) -> None:
+        why = None
+        self._untried.discard(name)
+        if isinstance(feed, Ingest):
+            feed.restart()
+        else:
+            why = _try_start(feed)
+        if self._ingests.get(name) is not feed:
+            return
+        if why is None and feed.failure is None:
+            self._idle.pop(name, None)
+        else:
+            self._idle[name] = why
 
     def _is_pushed(self, stream: Stream) -> bool:
         return self._push and stream.format is None and stream.name not in self._frames
@@ -165,7 +228,9 @@ class Feeds:
     @property
     def failures(self) -> dict[str, str]:
         """The streams whose feed has stopped by itself, and why."""
-        return {name: each.failure for name, each in self._ingests.items() if each.failure is not None}
+        unstarted = {name: why for name, why in list(self._idle.items()) if why is not None}
+        stopped = {name: each.failure for name, each in list(self._ingests.items())}
+        return unstarted | {name: why for name, why in stopped.items() if why is not None}
 
     @property
     def finished(self) -> bool:
@@ -178,3 +243,15 @@ class Feeds:
             self._reviver.stop()
         for each in self._ingests.values():
             each.stop()
+
+
+def _try_start(feed: TableFeed | AisFeed) -> str | None:
+    """Why it does not."""
+    try:
+        feed.start()
+    except Exception as error:
+        _LOGGER.debug("the feed of %s does not start", feed.stream.name, exc_info=error)
+        if isinstance(error, DiagnosticError):
+            return error.diagnostics[0].message
+        return f"the feed of `{feed.stream.name}` does not start"
+    return None

@@ -60,7 +60,11 @@ class Reviver:
             self._try(name, feed)
 
     def _try(self, name: str, feed: Ingest) -> None:
-        feed.restart()
-        if self._feeds().get(name) is not feed:
-            # declared anew meanwhile
-            feed.stop()
+        try:
+            feed.restart()
+            if self._feeds().get(name) is not feed:
+                # declared anew meanwhile
+                feed.stop()
+        except Exception:
+            # the others are still to be tried
+            _LOGGER.exception("the feed of %s could not be started or stopped", name)

@@ -23,7 +23,7 @@ def cut_logs(
     """`keep` microseconds of event time behind the watermark are kept in any case, and what was said in a stream until it was
     `heard`: the batch before which it was, None where nobody listens.
     """
-    for name, log in logs.items():
+    for name, log in list(logs.items()):
         needed = [_need(name, each, reach(each)) for each in running if name in dict(each.place)]
         if isinstance(log, TableLog):
             log.compact(min((mark.end for mark, _ in needed), default=log.end))

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from sluicegate.runtime.cluster import SECURED
@@ -163,9 +164,10 @@ _OPENED = [
 
 def find_spark() -> Path:
     """SPARK_HOME of the pyspark that this environment has."""
-    import pyspark
-
-    return Path(pyspark.__file__).parent
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("pyspark is not installed")
+    return Path(spec.origin).parent
 
 
 def list_children(process: int) -> list[int]:

@@ -26,14 +26,14 @@ from sluicegate.runtime.session import make_session
 from sluicegate.testing.soldiers import write_catalog, write_positions
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from sluicegate.runtime.frames import Session
 
 _FEW = 8
 _STREAM = Stream("S", (("ts", TIMESTAMP), ("x", INT)), "ts")
 _QUERY = "SELECT SID, Pos FROM Position START AT EARLIEST"
 
 
-def follow_changes(spark: SparkSession, folder: Path) -> dict[str, object]:
+def follow_changes(spark: Session, folder: Path) -> dict[str, object]:
     """Rows under a version, under another, and the code with which it ends when nothing is left."""
     first, second, last = (
         sluicegate.open(write_catalog(folder / name, platoon=platoon, reader=reader))
@@ -68,7 +68,7 @@ def _find_end(query: Any) -> str:
     return "none"
 
 
-def try_batch(spark: SparkSession, folder: Path) -> object:
+def try_batch(spark: Session, folder: Path) -> object:
     """The rows of a batch of a log in the folder, or the code by which it is refused."""
     log = SourceLog(folder / "log", _STREAM)
     frame = spark.range(_FEW).selectExpr(

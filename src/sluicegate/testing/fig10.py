@@ -139,7 +139,7 @@ def run_fig10(
     asks = Difference.SENDER_ASKED in differences
     producers = {each.producer for each in elements if each.punctuation is None} if asks else {""}
     settings = (stream, apr, inherited, differences)
-    machines: dict[tuple[int, str], Shield10] = {}
+    machines: dict[tuple[int, str | None], Shield10] = {}
     found: list[bool | None] = []
     for element in elements:
         sp = element.punctuation

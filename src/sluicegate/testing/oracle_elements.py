@@ -20,7 +20,8 @@ class Element:
 
     partition: int = 0
     punctuation: Punctuation | None = None
-    producer: str = ""
+    producer: str | None = ""
+    """None where the feed does not say."""
     key: Scalar | None = None
     time: int | None = None
     ts: int | None = None
@@ -57,7 +58,7 @@ def _govern_tuple(stream: Stream, elements: Sequence[Element], position: int) ->
     if element.ts is None or element.count is None or not named:
         return Governed(reason=Reason.NO_POLICY)
     policy = [each for each in named if each.sender in (element.producer, stream.owner)]
-    if not policy:
+    if not policy or element.producer is None:
         return Governed(reason=Reason.WRONG_PRODUCER)
     if stream.order_any and passed <= position:
         return Governed(reason=Reason.LATE)

@@ -62,16 +62,23 @@ class AisFeed:
         self._thread: threading.Thread | None = None
         self._failed: DiagnosticError | None = None
 
-    def start(self) -> None:
-        """From where the log ends, also after a failure. A file that has ended before is not read again."""
-        if self.log.finished or (self._thread is not None and self._thread.is_alive()):
+    def prepare(self) -> None:
+        """Raises where `start` would fail for a reason that lasts."""
+        if self.log.finished:
             return
         load_pyais()
-        path, address = self._options.path, self._options.address
+        path = self._options.path
         if path is not None and not path.is_file():
             raise refuse_feed(
                 "feed-format", f"the feed of `{self.stream.name}` names a file that does not exist"
             )
+
+    def start(self) -> None:
+        """From where the log ends, also after a failure. A file that has ended before is not read again."""
+        if self.log.finished or (self._thread is not None and self._thread.is_alive()):
+            return
+        self.prepare()
+        path, address = self._options.path, self._options.address
         decoder = Decoder(self.stream, self._options, self._progress.load(self.log.end))
         run: Callable[[], None]
         if path is not None:

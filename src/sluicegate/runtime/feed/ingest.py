@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from sluicegate.runtime.shield.shield import Shield
 
 AVAILABLE_NOW = "available now"
-_PASSING = frozenset({"cluster-start", "feed-failed", "feed-format"})
+_NOT_NOW = frozenset({"cluster-start", "feed-failed"})
+"""Why a feed does not start that may start later, whatever its declaration says."""
+_PASSING = _NOT_NOW | {"cluster-path", "feed-format"}
+"""Why one stops that has run before: its files may be away for a while."""
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -57,37 +60,90 @@ class Ingest:
         self.shield = _open_shield(self.log, catalog)
         self._spark, self._trigger, self._on_batch = spark, trigger, on_batch
         self._feed = Feed(frame, find_layout(frame, stream), False) if frame is not None else None
+        self._opened: tuple[Feed, DataFrame] | None = None
         self._query: StreamingQuery | None = None
         self._watch_source: Watch | None = None
         self._stopping, self._taking = threading.Event(), threading.Lock()
+        self._beginning = threading.Lock()
+        """Held by whoever starts the query, and by `stop`: behind it none begins."""
         self._failed: DiagnosticError | None = None
         self._watcher: threading.Thread | None = None
 
+    def prepare(self) -> None:
+        """Open what `start` will read; raises where that fails for a reason that lasts, in the declaration or the log."""
+        ended = self.log.finished or (self.shield is not None and self.shield.ended)
+        if ended or self._opened is not None:
+            return
+        try:
+            self._check_log()
+            self._opened = self._open()
+        except DiagnosticError as error:
+            if error.diagnostics[0].code not in _NOT_NOW:
+                raise
+            _LOGGER.debug("the feed of %s does not open now", self.stream.name, exc_info=error)
+
     def start(self) -> None:
         """From where the log ends, also after a failure. A bounded input that has ended before is not read again."""
-        if self.log.finished or (self._watcher is not None and self._watcher.is_alive()):
+        if self.log.finished or self._is_running:
+            return
+        self._stopping.clear()
+        self._begin()
+
+    @property
+    def _is_running(self) -> bool:
+        return self._watcher is not None and self._watcher.is_alive()
+
+    def _begin(self) -> None:
+        if self._stopping.is_set() or self.log.finished or self._is_running:
             return
         self._failed = None
-        self._stopping.clear()
         if self.shield is not None and self.shield.ended:
             # stopped after the last batch, before the end was noted
             self.log.finish()
             return
-        checkpoint = self.log.folder / "checkpoint"
-        if self.log.end and not checkpoint.exists():
+        self._check_log()
+        opened, self._opened = self._opened or self._open(), None
+        feed, rows = opened
+        with self._beginning:
+            if self._stopping.is_set() or self._is_running:
+                # meanwhile: executors may have been asked for long
+                _close(feed.watch)
+                return
+            self._start_query(feed, rows)
+
+    def _check_log(self) -> None:
+        if not self.log.folder.is_dir():
+            # Spark would make it anew, wherever that is
+            raise refuse_feed("feed-failed", f"the folder of the log of `{self.stream.name}` is away")
+        if self.log.end and not self._checkpoint.exists():
             # batch numbers would begin anew, and be taken for batches that are complete
             raise refuse_feed("feed-log", f"the log of `{self.stream.name}` has lost its checkpoint")
-        _clear_halves(checkpoint)
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.log.folder / "checkpoint"
+
+    def _open(self) -> tuple[Feed, DataFrame]:
         if self._feed is None:
             check_feed(self._spark, self.stream)
         feed = self._feed or open_feed(self._spark, self.stream)
+        try:
+            return feed, decode(feed.frame, self.stream, feed.layout, feed.read)
+        except BaseException:
+            _close(feed.watch)
+            raise
+
+    def _start_query(self, feed: Feed, rows: DataFrame) -> None:
         self._close_watch()
         self._watch_source = feed.watch
+        # again: opening may have taken long
+        self._check_log()
+        _clear_halves(self._checkpoint)
         if feed.watch is not None:
-            feed.watch.begin(self.log.folder, checkpoint.exists())
+            feed.watch.begin(self.log.folder, self._checkpoint.exists())
         bounded = feed.bounded or self._trigger == AVAILABLE_NOW
-        rows = decode(feed.frame, self.stream, feed.layout, feed.read)
-        writer = rows.writeStream.foreachBatch(self._take).option("checkpointLocation", str(checkpoint))
+        writer = rows.writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", str(self._checkpoint))
         writer = (
             writer.trigger(availableNow=True) if bounded else writer.trigger(processingTime=self._trigger)
         )
@@ -100,20 +156,24 @@ class Ingest:
         self._watcher.start()
 
     def stop(self) -> None:
-        """After it has returned, nothing is appended any more."""
+        """After it has returned, nothing is appended any more, and nothing but `start` lets it begin again."""
         self._stopping.set()
-        if self._query is not None:
-            self._query.stop()
+        with self._beginning:
+            query, watcher = self._query, self._watcher
+        if query is not None:
+            query.stop()
         with self._taking:
             pass
-        if self._watcher is not None:
-            self._watcher.join()
+        if watcher is not None:
+            watcher.join()
         self._close_watch()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            _close(opened[0].watch)
 
     def _close_watch(self) -> None:
         watch, self._watch_source = self._watch_source, None
-        if watch is not None:
-            watch.close()
+        _close(watch)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether the feed has come to its end, or failed, before the seconds are over."""
@@ -128,16 +188,17 @@ class Ingest:
         return None if self._failed is None else self._failed.diagnostics[0].message
 
     def restart(self) -> None:
-        """As `start`; where it does not, that is the failure."""
+        """As `start`, but not after `stop`; where it does not, that is the failure."""
         try:
-            self.start()
+            self._begin()
         except Exception as error:  # noqa: BLE001 — Spark's text may carry values
-            self._fail(error)
+            if not self._is_running:
+                self._fail(error)
 
     @property
     def may_pass(self) -> bool:
         """Whether it stopped for a reason that may be gone when it is started again; one that has a name is not."""
-        if self._failed is None or (self._watcher is not None and self._watcher.is_alive()):
+        if self._failed is None or self._is_running:
             return False
         return self._failed.diagnostics[0].code in _PASSING
 
@@ -216,6 +277,11 @@ def _open_shield(log: SourceLog, catalog: Callable[[], Catalog] | None) -> Shiel
     from sluicegate.runtime.shield.shield import Shield
 
     return Shield(log, catalog)
+
+
+def _close(watch: Watch | None) -> None:
+    if watch is not None:
+        watch.close()
 
 
 def _clear_halves(checkpoint: Path) -> None:

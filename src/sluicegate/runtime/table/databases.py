@@ -28,6 +28,9 @@ _NO_FILE = f"{os.devnull}/none"
 """A path under which there is never anything; of the device itself libpq would complain on standard error."""
 SECRET_PREFIX = "SLUICEGATE_SECRET_"  # noqa: S105 — where secrets are looked for, not one
 SECRETS_FOLDER = "SLUICEGATE_SECRETS"
+CLUSTER_SECRET = "cluster"  # noqa: S105 — a name
+_RESERVED = {CLUSTER_SECRET}
+"""Names of what is the operator's own; in the environment letters of either size are the same."""
 
 
 class Database(ABC):
@@ -232,10 +235,23 @@ def open_database(declared: DatabaseTable) -> Database:
     return kinds[declared.kind](declared)
 
 
+def reserve_secret(name: str) -> None:
+    """From now on no catalog finds it: a host of its author's choice would be told."""
+    _RESERVED.add(name.casefold())
+
+
 def find_secret(name: str | None) -> str | None:
-    """What the operator keeps under the name: a variable of the environment, or a file in the folder for secrets."""
+    """What a catalog names."""
     if name is None:
         return None
+    if name.casefold() in _RESERVED:
+        message = f"the secret `{name}` is that of the cluster, which no stream, table or sink is given"
+        raise refuse_feed("database-secret", message, "keep what is for the feed under another name")
+    return read_secret(name)
+
+
+def read_secret(name: str) -> str:
+    """What the operator keeps under the name: a variable of the environment, or a file in the folder for secrets."""
     found = os.environ.get(f"{SECRET_PREFIX}{name.upper()}")
     folder = os.environ.get(SECRETS_FOLDER)
     if found is None and folder:

@@ -51,14 +51,18 @@ class TableFeed:
         """Whether a database brings its rows, so that they can be read again."""
         return self.stream.format in DATABASES
 
-    def start(self) -> None:
-        """Nothing is known to be in force before the database was read."""
+    def prepare(self) -> DatabaseTable:
+        """What is to be read; raises where the declaration does not say."""
         if not self.is_read:
             help_ = "declare it with `FROM sqlite` or `FROM postgres`, or push its rows through the gateway"
             message = f"the stream `{self.stream.name}` has no `FROM`, so nothing feeds it"
             raise refuse_feed("no-feed", message, help_)
+        return read_database(self.stream)
+
+    def start(self) -> None:
+        """Nothing is known to be in force before the database was read."""
+        declared = self.prepare()
         if not self._threads:
-            declared = read_database(self.stream)
             database = open_database(declared)
             read = (self._follow, Poll(self.rows, database, declared), database, declared)
             watch = (self._watch, database, declared)
