@@ -170,8 +170,9 @@ def _sign(
     """As the documentation says it, without our code."""
     named = [*headers, ("sg-sender", sender.encode())]
     parts = [
-        b"sluicegate-1",
+        b"sluicegate-2",
         topic.encode(),
+        b"0",
         None,
         value,
         *(part for name, text in named for part in (name.encode(), text)),
@@ -210,13 +211,15 @@ def test_senders_are_those_who_signed(
     spark: SparkSession, broker: Broker, tmp_path: Path, keys: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """What the model says of these senders' elements; anything that was not signed so is nobody's."""
-    topic, elsewhere = make_topic(broker), make_topic(broker)
+    topic, elsewhere = make_topic(broker, 2), make_topic(broker)
     elements = [clean_element(each, INT) for each in random_elements(11, INT, 150)]
     records = [_write(each, topic.name, at % 2 == 0) for at, each in enumerate(elements)]
     said = next(each for each in records if each.value is None)
     by_name = dict(said.headers)
     forged = [
         replace(said, headers=()),
+        # where what replaced it never was
+        replace(said, partition=1),
         replace(said, headers=[*said.headers, *said.headers]),
         replace(
             said, headers=[(name, b"olga" if name == "sg-sender" else text) for name, text in said.headers]
@@ -230,7 +233,10 @@ def test_senders_are_those_who_signed(
         _write(next(each for each in elements if isinstance(each, Punctuation)), elsewhere.name, True),
         replace(said, headers=[*list(said.headers)[:-1], ("sg-signature", b"0" * 64)]),
     ]
-    topic.fill([*records[:75], *forged, *records[75:]])
+    crowd = replace(
+        said, headers=[("x", None)] * 50_000 + [("sg-sender", b"olga"), ("sg-signature", b"0" * 64)]
+    )
+    topic.fill([*records[:75], *forged, crowd, *records[75:]])
     options = {
         "sender": "signed",
         "sender_secrets": "devices",
@@ -251,6 +257,8 @@ def test_senders_are_those_who_signed(
     unsigned = [each for each in read_reasons(ingest.log) if each.startswith("it is not signed")]
     # a forgery with both, a punctuation and no value, is one element for each punctuation
     assert len(unsigned) == len(forged) + 1
+    crowded = [each for each in read_reasons(ingest.log) if each.startswith("it has more than 100 headers")]
+    assert len(crowded) == 1
     _find_nothing_of("key-of", spark, stream, tmp_path, capfd)
 
 
@@ -284,18 +292,34 @@ def test_partitions_are_judged_each_by_itself(spark: SparkSession, broker: Broke
         Put(row(1)), Put(row(2), headers=[("sp", text), ("who", b"olga")]), Put(row(3)), Put(row(4), partition=1),
         Put(None, headers=[("sp", b"\xff")]), Put(None, headers=[("sp", b"{")]), Put(None, headers=[("sp", None)]),
     ])  # fmt: skip
+    # a sender that its proxy knows, with another one in what it wrote itself
+    newer = text.replace(b"000005", b"000007")
+    topic.fill([
+        Put(b'{"who": "olga", "_sp": ' + newer + b"}", headers=[("who", b"ann")], partition=1),
+        Put(row(5).replace(b"000005", b"000007"), headers=[("who", b"olga")], partition=1),
+        Put(row(6), headers=[("sp", newer)] * 17), Put(row(6), b"k" * (1 << 16), [("x", b"x" * (1 << 14))]),
+        Put(b'{"_sp": {"a": "' + b"a" * (1 << 16) + b'"}}'), Put(None, headers=[("sp", b"a" * ((1 << 16) + 1))]),
+    ])  # fmt: skip
     stream = replace(make_stream(), format="kafka", options=declare(topic, [], sender="topic").options)
     catalog = make_catalog(stream)
     ingest = run(spark, stream, tmp_path, catalog=lambda: catalog)
     assert ingest.failure is None
-    assert [number for number, _ in read_log(ingest.log, ingest.shield)] == [2, 3]
+    assert sorted(number for number, _ in read_log(ingest.log, ingest.shield)) == [2, 3, 5]
     assert ingest.shield.denied == {"no-policy": 2, "sp-form": 2}
-    assert len(read_reasons(ingest.log)) == 3
+    told = [each.partition(" (")[0] for each in read_reasons(ingest.log)]
+    assert len(told) == 7
+    long = "a punctuation is longer than 65536 bytes"
+    crowded = "it has more than 100 headers, 16 of them `sp`, or 1048576 bytes beside its value"
+    large = "it is longer than 81920 bytes, and the stream is punctuated"
+    assert told.count(long) == 2
+    assert {crowded, large} < set(told)
     by_header = {"sender_column": "who", "headers.who": "who"}
     named = replace(stream, options=declare(topic, [], **by_header).options)
     ingest = run(spark, named, tmp_path, catalog=lambda: make_catalog(named))
     assert [number for number, _ in read_log(ingest.log, ingest.shield)] == [2]
-    assert sum(each.startswith("it has no sender") for each in read_reasons(ingest.log)) == 5
+    told = read_reasons(ingest.log)
+    assert sum(each.startswith("it has no sender") for each in told) == 5
+    assert sum(each.startswith("`who` is a part of the record, and in its value") for each in told) == 1
     unsaid = replace(stream, options=declare(topic, []).options)
     with pytest.raises(DiagnosticError, match="nothing says who sends") as refused:
         run(spark, unsaid, tmp_path / "unsaid", catalog=lambda: make_catalog(unsaid))

@@ -50,7 +50,7 @@ class Row:
     """A tuple: its number, so that it can be found again, what it names, its key and its event time."""
 
     number: int
-    sender: str
+    sender: str | None
     ts: int | None
     count: int | None
     key: Scalar | None
@@ -87,7 +87,9 @@ def judge_by_model(stream: Stream, elements: Sequence[Element]) -> dict[int, tup
     return found
 
 
-def random_elements(seed: int, key: Type, count: int) -> list[Element]:
+def random_elements(
+    seed: int, key: Type, count: int, strangers: Sequence[str | None] = ("nobody",)
+) -> list[Element]:
     """Policies and the tuples that name them, mostly rightly; then some dropped, doubled, or moved."""
     pick = random.Random(seed)
     made: list[Element] = []
@@ -98,7 +100,8 @@ def random_elements(seed: int, key: Type, count: int) -> list[Element]:
         size = pick.choice((1, 1, 1, 2, 3))
         made += [_random_punctuation(pick, sender, ts, sn, key) for sn in range(1, size + 1)]
         for _ in range(pick.randrange(4)):
-            made.append(_random_row(pick, len(made), sender, ts, size, key))
+            producer = sender if pick.random() < 0.7 else pick.choice((*SENDERS, *strangers))
+            made.append(_random_row(pick, len(made), producer, ts, size, key))
     return _disturb(pick, made)
 
 
@@ -129,11 +132,10 @@ def _random_pattern(pick: random.Random, key: Type) -> Pattern:
             return Nothing() if pick.random() < 0.2 else Range(*sorted(pick.sample(KEYS[key], 2)), True)
 
 
-def _random_row(pick: random.Random, number: int, sender: str, ts: int, size: int, key: Type) -> Row:
-    chance = pick.random()
+def _random_row(pick: random.Random, number: int, sender: str | None, ts: int, size: int, key: Type) -> Row:
     return Row(
         number,
-        sender if chance < 0.7 else pick.choice((*SENDERS, "nobody")),
+        sender,
         ts + pick.choice((0, 0, 0, -1, 1)) if pick.random() < 0.97 else None,
         size + pick.choice((0,) * 8 + (1, -1)) if pick.random() < 0.98 else None,
         pick.choice(KEYS[key]) if pick.random() < 0.95 else None,

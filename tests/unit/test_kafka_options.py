@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -12,8 +13,16 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.language.kafka_options import read_kafka
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
+from sluicegate.runtime.feed.carriage import find_trusted
 from sluicegate.runtime.kafka.login import sign_in
-from sluicegate.runtime.kafka.options import resolve_reader, resolve_writer
+from sluicegate.runtime.kafka.options import (
+    AT_ONCE,
+    JUDGED_AT_ONCE,
+    LONGEST_JUDGED,
+    MOST_SAID,
+    resolve_reader,
+    resolve_writer,
+)
 from sluicegate.runtime.kafka.signatures import load_sender_keys, sign_record
 
 PLACE = "subscribe = 'ships', kafka.bootstrap.servers = 'a:9092,b:9092'"
@@ -123,11 +132,48 @@ def test_secrets_become_options_when_a_feed_opens(monkeypatch: pytest.MonkeyPatc
     assert "geheim" not in str(refused.value)
 
 
+def test_a_batch_is_bounded() -> None:
+    """Whatever producers send: fewer rows than there are numbers, and what the shield collects far below a gigabyte."""
+    assert AT_ONCE * (MOST_SAID + 1) < 1 << 24
+    # beside its bytes an element has its place, its reason, and numbers
+    assert JUDGED_AT_ONCE * (LONGEST_JUDGED + (MOST_SAID + 1) * 1_000) < 1 << 28
+    given = f"{PLACE}, sender = 'topic', minOffsetsPerTrigger = 600000"
+    for limit, wanted, judged in (("", 500_000, 2_000), ("70", 70, 70), ("9000000", 500_000, 500_000)):
+        more = f", maxOffsetsPerTrigger = {limit}" if limit else ""
+        topic = read_kafka(_load(given + more).streams["S"])
+        found = [resolve_reader(topic, each) for each in (False, True)]
+        assert [int(each["maxOffsetsPerTrigger"]) for each in found] == [wanted, judged]
+        assert [int(each["minOffsetsPerTrigger"]) for each in found] == [wanted, judged]
+
+
+@pytest.mark.parametrize(
+    ("more", "trusted"),
+    [("", None), (", sender = 'topic'", "o"), (", sender_column = 's'", None),
+     (", sender = 'signed', sender_secrets = 'd'", None)],
+)  # fmt: skip
+def test_a_topic_speaks_for_its_owner_only_where_declared(more: str, trusted: str | None) -> None:
+    """Queries' punctuations, too."""
+    assert find_trusted(_load(PLACE + more).streams["S"]) == trusted
+
+
+def test_no_client_is_left_where_a_topic_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sluicegate.runtime.kafka import open_topic
+
+    made: list[object] = []
+    monkeypatch.setattr(open_topic, "require_connectors", lambda: None)
+    monkeypatch.setattr(open_topic, "TopicWatch", lambda *given: made.append(given))
+    spark = MagicMock()
+    spark.readStream.format().options().load.side_effect = ValueError("not now")
+    with pytest.raises(ValueError, match="not now"):
+        open_topic.open_topic(spark, _load(PLACE).streams["S"])
+    assert not made
+
+
 def test_a_producer_signs_what_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    headers = sign_record("ann", b"k" * 20, "t", None, b"v", [("sp", b"{}")])
+    headers = sign_record("ann", b"k" * 20, "t", 12, None, b"v", [("sp", b"{}")])
     text = b"".join(
         b"\xff" * 8 if each is None else len(each).to_bytes(8, "big") + each
-        for each in (b"sluicegate-1", b"t", None, b"v", b"sp", b"{}", b"sg-sender", b"ann")
+        for each in (b"sluicegate-2", b"t", b"12", None, b"v", b"sp", b"{}", b"sg-sender", b"ann")
     )
     signature = hmac.new(b"k" * 20, text, hashlib.sha256).hexdigest().encode()
     assert headers == [("sp", b"{}"), ("sg-sender", b"ann"), ("sg-signature", signature)]

@@ -111,7 +111,7 @@ def test_arrays_say_what_the_rule_says(
     for seed in range(16):
         pick = random.Random(seed)
         stream = make_stream(key, order_any=order_any, watermark=pick.choice((0, 1, 3)))
-        elements = random_elements(seed, key, 60)
+        elements = random_elements(seed, key, 60, ("nobody", None))
         wanted = judge_by_model(stream, elements)
         whole, order, _ = run_shield(stream, [elements])
         assert whole == wanted, seed

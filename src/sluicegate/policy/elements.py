@@ -43,7 +43,7 @@ class Reason(Enum):
     NO_POLICY = "no-policy"
     """It names none, or none with that ts arrived in its partition before it."""
     WRONG_PRODUCER = "wrong-producer"
-    """The policy it names was sent by neither its producer nor the stream's owner."""
+    """The policy it names was sent by neither its producer nor the stream's owner, or nobody knows its producer."""
     LATE = "late"
     """`ORDER ANY`: it came when the watermark had passed its event time."""
     AMBIGUOUS = "ambiguous"

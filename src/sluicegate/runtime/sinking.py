@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from sluicegate.runtime.gate.gate import Gate
 
 KAFKA, PARQUET = "kafka", "parquet"
-SINK_CODES: Mapping[str, str] = {
-    "sink-declared": "the declaration of a sink is not complete, or names what there is not",
-    "sink-denied": "the user may not send results to this sink, or there is none of this name",
-    "sink-taken": "the query sends its results somewhere else already",
-}
 _LOGGER = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _WRITING = (

@@ -1,4 +1,4 @@
-"""Diagnostic codes of the gate: here, below `runtime`, so that they can be read without it."""
+"""Diagnostic codes of the gate and of sinks: here, below `runtime`, so that they can be read without it."""
 
 from __future__ import annotations
 
@@ -7,4 +7,10 @@ GATE_CODES = {
     "gate-cursor": "a cursor is not one that was given out for this query's results",
     "gate-handle": "no running query has this handle",
     "gate-log": "the folder of the result log is in use, not private or damaged",
+}
+SINK_CODES = {
+    "sink-declared": "the declaration of a sink is not complete, or names what there is not",
+    "sink-denied": "the user may not send results to this sink, or there is none of this name",
+    "sink-failed": "the sink did not take the rows",
+    "sink-taken": "the query sends its results somewhere else already",
 }

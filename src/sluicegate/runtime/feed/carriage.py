@@ -48,7 +48,10 @@ def find_sender_column(stream: Stream) -> str | None:
 
 
 def find_trusted(stream: Stream) -> str | None:
-    """The sender of all elements of a feed whose rows do not say: its owner, or, without one, nobody in particular."""
-    if stream.format == KAFKA_FORMAT and dict(stream.options).get("sender") == "signed":
+    """The sender of all elements of a feed whose rows do not say: its owner, or, without one, nobody in particular.
+
+    Who may write to a topic speaks for the owner only where that was declared.
+    """
+    if stream.format == KAFKA_FORMAT and dict(stream.options).get("sender") != "topic":
         return None
     return (stream.owner or "") if find_sender_column(stream) is None else None

@@ -98,7 +98,9 @@ class Column:
         self.length = np.zeros(count if kind == "text" else 0, np.int64)
 
     def put(self, rows: Ints, value: Numbers, length: Ints | None = None) -> None:
-        self.value[rows] = value
+        # a signalling NaN is one like any other
+        with np.errstate(invalid="ignore"):
+            self.value[rows] = value
         self.valid[rows] = True
         if length is not None:
             self.length[rows] = length

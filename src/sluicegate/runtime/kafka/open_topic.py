@@ -38,8 +38,10 @@ def open_topic(spark: SparkSession, stream: Stream) -> OpenTopic:
     # files and secrets first: what is missing is told before a broker is asked
     plan_messages(carry(stream), topic.messages, [name for name, _ in topic.parts])
     records = Records(topic, load_sender_keys(topic.sender_secrets) if topic.sender_secrets else None)
-    options = resolve_reader(topic)
+    options = resolve_reader(topic, stream.punctuated_by is not None)
     # what plans show of options
     spark.conf.set(_REDACTED, _HIDDEN)
+    frame = spark.readStream.format("kafka").options(**options).load()
+    # last: it holds a client, which nobody closes where this fails
     watch = TopicWatch(spark, stream.name, topic.topic, select_client(options), topic.stops_on_loss)
-    return OpenTopic(spark.readStream.format("kafka").options(**options).load(), records, watch)
+    return OpenTopic(frame, records, watch)

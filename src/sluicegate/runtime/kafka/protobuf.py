@@ -17,7 +17,7 @@ from sluicegate.runtime.kafka.decoded import Target
 
 CUT = "the message is not one of Protobuf"
 MOST_FIELDS = 1_000
-_MOST_IN_TIME = 16
+_MOST_IN_TIME = 4
 CROWDED = f"the message has more than {MOST_FIELDS} fields"
 OTHER_MESSAGE = "the message is of another type"
 VARINT, WIDE, BYTES, NARROW = 0, 1, 2, 5

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.expr.types import Kind, Type
 from sluicegate.language.kafka_options import HEADER, KafkaTopic
+from sluicegate.language.punctuation_wire import MOST_CHARACTERS
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import SP, find_sender_column
 from sluicegate.runtime.feed.decode_columns import fit_column
@@ -22,6 +23,7 @@ from sluicegate.runtime.feed.moments import in_years, read_moment
 from sluicegate.runtime.inputs import LONGEST_LINE
 from sluicegate.runtime.kafka.decoded import BESIDE, BODY, TOLD, make_step
 from sluicegate.runtime.kafka.messages import MessagePlan, plan_messages
+from sluicegate.runtime.kafka.options import LONGEST_JUDGED, MOST_HEADERS, MOST_SAID
 from sluicegate.runtime.kafka.signatures import write_sender
 from sluicegate.targets.spark_text import quote_text, write_null
 
@@ -29,10 +31,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNSIGNED = "it is not signed by a sender whose key is known"
+CROWDED = f"it has more than {MOST_HEADERS} headers, {MOST_SAID} of them `sp`, or {LONGEST_LINE} bytes beside its value"
+LONG_SP = f"a punctuation is longer than {MOST_CHARACTERS} bytes"
+LONG_RECORD = f"it is longer than {LONGEST_JUDGED} bytes, and the stream is punctuated"
 NOT_BROKERS = "its timestamp is not the broker's, and not signed"
 _KEYS = "_keys"
 _TYPES = {"long": "long", "double": "double", "truth": "boolean", "text": "binary"}
 _NO_BYTES = "CAST(NULL AS BINARY)"
+_LONGEST_NAME = 1024
+"""Bytes of a sender: it stands beside each of a record's punctuations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +55,13 @@ class Records:
         names = [name for name, _ in stream.attributes]
         parts = {attribute: part for attribute, part in self.topic.parts if attribute in names}
         plan = plan_messages(stream, self.topic.messages, list(parts))
-        elements = self._divide(frame, parts, SP in names, plan is not None)
+        known = _limit(frame, stream.punctuated_by is not None)
+        elements = self._divide(known, parts, SP in names, plan is not None)
         values = _read_lines(elements, stream) if plan is None else _read_messages(elements, stream, plan)
         return _put_together(values, stream, parts)
 
-    def _divide(self, frame: DataFrame, parts: Mapping[str, str], has_sp: bool, limits: bool) -> DataFrame:
+    def _divide(self, known: DataFrame, parts: Mapping[str, str], has_sp: bool, limits: bool) -> DataFrame:
         """`body`, and in `p` all else of a record: one row for each punctuation in its headers, then one for its value."""
-        known = frame.selectExpr(
-            "key", "value", "topic", "partition", "offset", "timestamp", "timestampType AS stamped",
-            "coalesce(headers, array()) AS headers",
-        )  # fmt: skip
         signed = self.keys is not None
         if self.keys is not None:
             known = _join_keys(known, self.keys)
@@ -78,7 +82,9 @@ class Records:
 
     def _write_told(self, parts: Mapping[str, str], signed: bool, limits: bool) -> str:
         """What is wrong with a record before its value is looked at."""
-        cases = [f"WHEN sender IS NULL THEN {quote_text(UNSIGNED)}"] if signed else []
+        cases = ["WHEN too_much IS NOT NULL THEN too_much"]
+        if signed:
+            cases.append(f"WHEN sender IS NULL THEN {quote_text(UNSIGNED)}")
         if signed and "timestamp" in parts.values():
             cases.append(f"WHEN stamped <> 1 THEN {quote_text(NOT_BROKERS)}")
         for part in parts.values():
@@ -87,7 +93,7 @@ class Records:
                 told = quote_text(f"the header `{name}` is given twice")
                 cases.append(f"WHEN size({_find_headers(name)}) > 1 THEN {told}")
         cases += [
-            f"WHEN octet_length(sp) > {LONGEST_LINE} THEN 'the header `sp` is longer than {LONGEST_LINE} bytes'",
+            f"WHEN octet_length(sp) > {MOST_CHARACTERS} THEN {quote_text(LONG_SP)}",
             "WHEN NOT is_valid_utf8(CAST(sp AS STRING)) THEN 'the header `sp` is not text'",
         ]
         if limits:
@@ -96,6 +102,31 @@ class Records:
                 f"WHEN octet_length({BODY}) > {LONGEST_LINE} THEN 'the value is longer than {LONGEST_LINE} bytes'",
             ]
         return f"CASE {' '.join(cases)} END"
+
+
+def _limit(frame: DataFrame, judged: bool) -> DataFrame:
+    """What is read of a record; of one that has too much, its place alone.
+
+    Before anything looks into headers: their number is the producer's, and what comes after goes through them again and again.
+    """
+    sizes = "aggregate(headers, 0L, (n, h) -> n + octet_length(h.key) + coalesce(octet_length(h.value), 0))"
+    counted = frame.selectExpr(
+        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType AS stamped",
+        "coalesce(headers, array()) AS headers",
+    ).selectExpr(
+        "*",
+        f"size(headers) > {MOST_HEADERS} OR size({_find_headers('sp')}) > {MOST_SAID} AS many",
+        f"{sizes} + coalesce(octet_length(key), 0) AS beside",
+    )  # fmt: skip
+    whole = "beside + coalesce(octet_length(value), 0)"
+    cases = [f"WHEN many OR beside > {LONGEST_LINE} THEN {quote_text(CROWDED)}"]
+    if judged:
+        cases.append(f"WHEN {whole} > {LONGEST_JUDGED} THEN {quote_text(LONG_RECORD)}")
+    return counted.selectExpr("*", f"CASE {' '.join(cases)} END AS too_much").selectExpr(
+        *(f"CASE WHEN too_much IS NULL THEN {name} END AS {name}" for name in ("key", "value")),
+        *("topic", "partition", "offset", "timestamp", "stamped", "too_much"),
+        "CASE WHEN too_much IS NULL THEN headers ELSE array() END AS headers",
+    )
 
 
 def write_null_text() -> str:
@@ -217,6 +248,8 @@ def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -
         "WHEN place.told IS NOT NULL THEN place.told",
         f"WHEN place.sp IS NULL AND {PROBLEM} IS NOT NULL THEN {PROBLEM}",
     ]
+    if SP in names:
+        cases.append(f"WHEN octet_length(a{names.index(SP)}) > {MOST_CHARACTERS} THEN {quote_text(LONG_SP)}")
     for of, at in own.items():
         # a punctuation has a sender, and no other part
         when = "TRUE" if names[of] == sender else "plain"
@@ -227,7 +260,9 @@ def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -
         )
     if sender is not None:
         at = names.index(sender)
-        cases.append(f"WHEN {f'f{own[at]}' if at in own else f'a{at}'} IS NULL THEN 'it has no sender'")
+        told = f"f{own[at]}" if at in own else f"a{at}"
+        cases.append(f"WHEN {told} IS NULL THEN 'it has no sender'")
+        cases.append(f"WHEN NOT {_is_name(told)} THEN 'the name of its sender is too long'")
     where = "concat(' (', place.place, '/', place.at, ')')"
     return fitted.selectExpr(
         "coalesce(CAST(place.sp AS STRING), raw) AS raw",
@@ -246,11 +281,15 @@ def _fit_part(column: str, part: str, of: Type) -> str:
     return found
 
 
+def _is_name(column: str) -> str:
+    return f"octet_length(CAST({column} AS STRING)) <= {_LONGEST_NAME}"
+
+
 def _write_final(name: str, of: int, own: Mapping[int, int], sender: str | None) -> str:
     if name == SP:
         return f"coalesce(CAST(place.sp AS STRING), a{of}) AS a{of}"
     if of not in own:
         return f"a{of}"
     if name == sender:
-        return f"f{own[of]} AS a{of}"
+        return f"CASE WHEN {_is_name(f'f{own[of]}')} THEN f{own[of]} END AS a{of}"
     return f"CASE WHEN plain THEN f{own[of]} ELSE a{of} END AS a{of}"

@@ -2,8 +2,9 @@
 
 A record has the headers `sg-sender`, a name of the catalog, and `sg-signature`: HMAC-SHA256, in 64 small hexadecimal digits,
 under the sender's key over these parts, each after its length in eight bytes, the high ones first (a part that is missing
-has eight bytes 0xFF instead): the text `sluicegate-1`, the topic, the key, the value, and then the name and the value of
-each header in order, `sg-signature` left out.
+has eight bytes 0xFF instead): the text `sluicegate-2`, the topic, the partition in decimal digits, the key, the value, and
+then the name and the value of each header in order, `sg-signature` left out. Policies are judged partition by partition
+(R13): a record that somebody put into another one would be under what was never replaced there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.table.databases import find_secret
 
 SENDER_HEADER, SIGNATURE_HEADER = "sg-sender", "sg-signature"
-SCHEME = "sluicegate-1"
+SCHEME = "sluicegate-2"
 SHORTEST_KEY = 16
 _BLOCK = 64
 
@@ -25,13 +26,14 @@ def sign_record(
     sender: str,
     secret: bytes,
     topic: str,
+    partition: int,
     key: bytes | None,
     value: bytes | None,
     headers: Sequence[tuple[str, bytes | None]] = (),
 ) -> list[tuple[str, bytes | None]]:
-    """The headers of a record with those of its sender behind them, for a producer."""
+    """The headers of a record with those of its sender behind them, for a producer, which sends it to this partition."""
     named = [*headers, (SENDER_HEADER, sender.encode())]
-    parts: list[bytes | None] = [SCHEME.encode(), topic.encode(), key, value]
+    parts: list[bytes | None] = [SCHEME.encode(), topic.encode(), str(partition).encode(), key, value]
     for name, content in named:
         parts += [name.encode(), content]
     text = b"".join(map(_write_part, parts))
@@ -88,7 +90,7 @@ def _only(name: str) -> str:
 
 
 def _write_signed() -> str:
-    parts = ", ".join(map(_part, (f"'{SCHEME}'", "topic", "key", "value")))
+    parts = ", ".join(map(_part, (f"'{SCHEME}'", "topic", "CAST(partition AS STRING)", "key", "value")))
     kept = f"filter(headers, h -> h.key <> '{SIGNATURE_HEADER}')"
     rest = f"aggregate({kept}, X'', (found, h) -> concat(found, {_part('h.key')}, {_part('h.value')}))"
     return f"concat({parts}, {rest})"

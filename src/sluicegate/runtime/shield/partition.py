@@ -232,13 +232,13 @@ def _columns(state: PartitionState, table: pa.Table, at: Ints, stream: Stream) -
 
     sender = table[SENDER].combine_chunks().dictionary_encode()
     codes = [state.senders.find(name) for name in sender.dictionary.to_pylist()]
-    # the number after the last is nobody's, and the one after that is for those without a sender
+    # the number after the last is nobody's
     known = np.array([len(state.senders) if code < 0 else code for code in (*codes, -1)], np.int64)
     place = np.asarray(pc.fill_null(sender.indices, len(codes)))
     ts, has_ts = _moments(table, SP_TS)
     count, has_count = _numbers(table, SP_COUNT)
     key = table[stream.punctuated_by].combine_chunks()
-    return Tuples(known[place], has_ts & has_count, ts, count, key, at)
+    return Tuples(known[place], np.asarray(sender.is_valid()), has_ts & has_count, ts, count, key, at)
 
 
 def _moments(table: pa.Table, name: str) -> tuple[Ints, Flags]:

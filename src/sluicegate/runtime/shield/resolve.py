@@ -41,6 +41,8 @@ class Tuples:
     """Tuples of one partition; `sender` by the partition's numbers, its count for those that have sent no punctuation."""
 
     sender: Ints
+    sent: Flags
+    """Whether it has a sender: not even the owner's policies are for what nobody sent."""
     named: Flags
     """Whether it names a ts and a count at all."""
     ts: Ints
@@ -55,7 +57,13 @@ class Tuples:
     def cut(self, part: slice) -> Tuples:
         key = self.key.slice(part.start, part.stop - part.start)
         return Tuples(
-            self.sender[part], self.named[part], self.ts[part], self.count[part], key, self.at[part]
+            self.sender[part],
+            self.sent[part],
+            self.named[part],
+            self.ts[part],
+            self.count[part],
+            key,
+            self.at[part],
         )
 
 
@@ -161,7 +169,7 @@ def _find_versions(
     """The version of the policy that each tuple names; into `reason` why it has none that is complete."""
     version = book.versions.find(tuples.sender, named, rank)
     if owner >= 0:
-        foreign = np.flatnonzero(tuples.sender != owner)
+        foreign = np.flatnonzero((tuples.sender != owner) & tuples.sent)
         scope = np.full(len(foreign), owner, np.int64)
         owners = book.versions.find(scope, named[foreign], rank[foreign])
         both = (owners >= 0) & (version[foreign] >= 0)
