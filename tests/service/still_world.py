@@ -28,8 +28,13 @@ class _Settings:
         return {**MEANING, **STREAMING}.get(name, default)
 
 
+class _Context:
+    master = "local[1]"
+
+
 class _NoSpark:
     conf = _Settings()
+    sparkContext = _Context()
 
 
 class StillEngine(Engine):
