@@ -34,7 +34,7 @@ class _Context:
 
 class _NoSpark:
     conf = _Settings()
-    sparkContext = _Context()
+    sparkContext = _Context()  # noqa: N815 — Spark's own name
 
 
 class StillEngine(Engine):
