@@ -7,14 +7,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_broker import broker
 from service.gateway_world import PASSWORD, World, make_settings, open_gateway, serve, wait_until
 from service.test_port import COUNT, EXAMPLE, LYRA, MORE, ORION, ROOM, ROUTES, SHIPS, VEGA, Port, Rows, sail
 from sluicegate.language.load import read_catalog
@@ -27,7 +26,6 @@ from sluicegate.testing.corpus_compare import compare_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["broker"]
 pytestmark = pytest.mark.spark
 USERS = ("psa", "acme_desk", "vega")
 _PATIENCE = 120
@@ -134,13 +132,13 @@ class TopicPort(Port):
         return self._catalog
 
 
-def run_port(world: World, catalog: Catalog, topics: Topics) -> None:
+def run_port(world: World, catalog: Catalog, topics: Topics, minutes: Sequence[int]) -> None:
     port = TopicPort(world, catalog, topics)
     world.post("receiver", "/v1/streams/Route", ROUTES).raise_for_status()
     handles = [port.connect(user, SHIPS) for user in USERS]
     port.connect("psa", COUNT)
     port.connect("psa", ROOM)
-    for minute in (1, 6, 12, 44):
+    for minute in minutes:
         port.sail(sail(minute))
         if minute == 1:
             seen = [{row["SID"] for row in port.got[handle]} for handle in handles]
@@ -169,7 +167,7 @@ def test_embedded(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     text = write_catalog(broker.servers, topics.source)
     sinks = tuple(read_sinks(write_sinks(broker.servers, topics)).values())
     with serve(open_gateway(spark, make_settings(tmp_path, sinks=sinks), text)) as world:
-        run_port(world, read_catalog(text), topics)
+        run_port(world, read_catalog(text), topics, (1, 6, 12, 44))
 
 
 def test_on_a_cluster_of_two_workers(broker: Broker, tmp_path: Path) -> None:
@@ -180,7 +178,7 @@ def test_on_a_cluster_of_two_workers(broker: Broker, tmp_path: Path) -> None:
         cluster.start()
         stack.callback(cluster.stop)
         world = stack.enter_context(serve_on(cluster, tmp_path, text, write_sinks(broker.servers, topics)))
-        run_port(world, read_catalog(text), topics)
+        run_port(world, read_catalog(text), topics, (1, 44))
 
 
 @contextmanager

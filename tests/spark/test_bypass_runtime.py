@@ -131,13 +131,13 @@ STATEMENTS = [
 
 def test_bypass_2_what_nobody_knows_is_refused_at_the_engine(world: World) -> None:
     world.engine.register("ann", "SELECT id FROM P")
-    views = [each.name for each in world.engine._spark.catalog.listTables()]
+    views = [each.name for each in world.engine.spark.catalog.listTables()]
     for text in STATEMENTS:
         with pytest.raises(DiagnosticError):
             world.engine.register("ann", text)
     assert len(world.engine.running) == 1
-    assert [each.name for each in world.engine._spark.catalog.listTables()] == views
-    assert world.engine._spark.conf.get("spark.sql.ansi.enabled") == "true"
+    assert [each.name for each in world.engine.spark.catalog.listTables()] == views
+    assert world.engine.spark.conf.get("spark.sql.ansi.enabled") == "true"
 
 
 def test_bypass_2_a_query_that_cannot_be_judged_anew_ends(

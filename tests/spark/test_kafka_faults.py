@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_broker import broker
 from sluicegate.language.load import read_catalog
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.gate.sinks import SinkThread
@@ -22,7 +21,6 @@ from spark.test_kafka_out import read_topic
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["broker"]
 pytestmark = pytest.mark.spark
 CATALOG = """
 CREATE STREAM H (ts TIMESTAMP, id INT, team STRING) TIMESTAMP BY ts OWNER o

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from kafka_broker import broker
 from sluicegate.graph.plan import END_NAME, GRANT_NAME, START_NAME
 from sluicegate.runtime.gate.events import Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.gate import Gate
@@ -23,7 +22,6 @@ from unit.gate_world import PAIR, make_allowed, make_part, open_one
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["broker"]
 pytestmark = pytest.mark.spark
 
 

@@ -43,7 +43,7 @@ QUERIES = {
     "pairs": "SELECT A.v AS v, A.k AS k, B.v AS w FROM A [RANGE 2 SECOND], B [RANGE 2 SECOND] WHERE A.v = B.v",
 }
 ROWS = 60
-FEWEST_TICKS, PATIENCE = 2, 120.0
+FEWEST_TICKS, PATIENCE = 6, 120.0
 EVERY = 5.0
 """Seconds between looks at the memory: all of it is collected for that, with everybody waiting."""
 

@@ -23,6 +23,7 @@ from sluicegate.runtime.feed.misfits import PROBLEM, RAW
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.feed.write_batch import write_batch
 from sluicegate.runtime.session import make_session
+from sluicegate.testing.load.light import make_light
 from sluicegate.testing.soldiers import write_catalog, write_positions
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def try_batch(spark: Session, folder: Path) -> object:
 
 
 def main(args: list[str]) -> int:
+    make_light()
     folder = Path(args[1])
     spark = make_session(args[0], 2, "OFF", executors=Executors(memory="512m"))
     try:

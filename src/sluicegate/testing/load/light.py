@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from sluicegate.cli.main import main
-from sluicegate.runtime import session
+from sluicegate.runtime import cluster, session
 
 _JAVA = "spark.driver.extraJavaOptions"
 
@@ -21,6 +21,8 @@ def make_light() -> None:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.adaptive.enabled": "false",
     }
+    light = f"{cluster.JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    cluster._CLUSTER = {**cluster._CLUSTER, "spark.executor.extraJavaOptions": light}
 
 
 if __name__ == "__main__":
