@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.skipif(not has_broker(), reason=SKIPPED)
+@pytest.mark.skipif("CI" in os.environ, reason="two minutes, and a broker of its own: run it by hand")
 def test_every_way_is_compared(spark: SparkSession, tmp_path: Path) -> None:
     kafka.run(json=True, out=tmp_path, quick=True, spark=spark)
     kept = json.loads((tmp_path / "kafka.json").read_text(encoding="utf-8"))
