@@ -22,7 +22,7 @@ class Tab:
     def __init__(self, context: BrowserContext, url: str) -> None:
         self.context, self.url = context, url
         self.page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(45_000)
         self.wrong: list[str] = []
         self.asked: list[str] = []
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
@@ -84,7 +84,7 @@ class Tab:
         cells = self.find(f".vbody .vrow > div:nth-child({column + 1})")
         return [text.strip() for text in cells.all_inner_texts()]
 
-    def wait_until(self, script: str, argument: Any = None, seconds: float = 20.0) -> None:
+    def wait_until(self, script: str, argument: Any = None, seconds: float = 45.0) -> None:
         self.page.wait_for_function(script, arg=argument, timeout=seconds * 1000)
 
     def check_accessibility(self) -> list[str]:
