@@ -40,6 +40,8 @@ LIMITS: Mapping[str, str] = {
 }
 WRITE_SECONDS = 10.0
 """After that a write is broken off, wherever it is: what was allowed when it began may not be any more."""
+ROWS_A_SECOND = 10_000
+"""Many rows take longer: broken off each time, they would never be written."""
 _PLACE = "at"
 _STRING_OF_TIME = (
     "concat(date_format({0}, 'yyyy-MM-dd\\'T\\'HH:mm:ss'), CASE WHEN unix_micros({0}) % 1000000 = 0 THEN '' "
@@ -86,16 +88,16 @@ class TopicSink:
         frame = make_frame(self._spark, table).coalesce(1)
         written = frame.selectExpr(f"{key} AS key", f"{value} AS value", header)
         writer = written.write.format("kafka").option("topic", self._topic).option("includeHeaders", "true")
-        with _bounded(self._spark):
+        with _bounded(self._spark, WRITE_SECONDS + table.num_rows / ROWS_A_SECOND):
             writer.options(**self._options).save()
 
 
 @contextmanager
-def _bounded(spark: SparkSession) -> Iterator[None]:
+def _bounded(spark: SparkSession, seconds: float) -> Iterator[None]:
     """Tasks that wait for a free core when the time is over never start, and those that run are told to end."""
     context, group = spark.sparkContext, f"sink-{uuid4().hex}"
     context.setJobGroup(group, "a sink", interruptOnCancel=True)
-    watch = threading.Timer(WRITE_SECONDS, context.cancelJobGroup, [group])
+    watch = threading.Timer(seconds, context.cancelJobGroup, [group])
     watch.daemon = True
     watch.start()
     try:
