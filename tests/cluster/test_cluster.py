@@ -90,7 +90,9 @@ def test_a_worker_that_is_killed_changes_no_row(
     assert main([*run]) == 0
     expected = capsys.readouterr().out
     state = tmp_path / "state"
-    running = start(cluster, "sluicegate.testing.load.light", *run, "--master", cluster.master, "--state", str(state))
+    running = start(
+        cluster, "sluicegate.testing.load.light", *run, "--master", cluster.master, "--state", str(state)
+    )
     assert running.stdout is not None
     first = running.stdout.readline()
     commands = list_commands()
