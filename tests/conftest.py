@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, settings
 
 from counters import summarize_cases
 from kafka_broker import broker
-from spark_session import spark
+from spark_session import folding, spark
 
-__all__ = ["broker", "spark"]
+__all__ = ["broker", "folding", "spark"]
 
 settings.register_profile(
     "ci",

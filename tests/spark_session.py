@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+EXCLUDED = "spark.sql.optimizer.excludedRules"
+FOLDING = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
 _JAVA = "spark.driver.extraJavaOptions"
 
 
@@ -28,8 +30,16 @@ def spark() -> Iterator[SparkSession]:
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.adaptive.enabled": "false",
             # tiny data must not be computed while the plan is made either: what is tested is what runs on much data
-            "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+            EXCLUDED: FOLDING,
         },
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def folding(spark: SparkSession) -> Iterator[None]:
+    """Spark computes local rows while it plans, as it does for users: streaming frames need it."""
+    spark.conf.set(EXCLUDED, "")
+    yield
+    spark.conf.set(EXCLUDED, FOLDING)

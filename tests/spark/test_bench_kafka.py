@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.usefixtures("folding")
 @pytest.mark.skipif(not has_broker(), reason=SKIPPED)
 @pytest.mark.skipif("CI" in os.environ, reason="two minutes, and a broker of its own: run it by hand")
 def test_every_way_is_compared(spark: SparkSession, tmp_path: Path) -> None:

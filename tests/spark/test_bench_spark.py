@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.usefixtures("folding")
 def test_enforce_compares_every_way_and_draws(spark: SparkSession, tmp_path: Path) -> None:
     result = enforce.run(json=True, out=tmp_path, quick=True, spark=spark)
     kept = json.loads((tmp_path / "enforce.json").read_text(encoding="utf-8"))

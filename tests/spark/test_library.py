@@ -37,6 +37,7 @@ def test_a_frame_of_what_the_user_may_see(spark: SparkSession) -> None:
     assert without.count() == 1
 
 
+@pytest.mark.usefixtures("folding")
 def test_frames_that_do_not_fit_are_refused(spark: SparkSession) -> None:
     allowed = sluicegate.open(EXAMPLES / "soldiers").authorize("paul", "SELECT SID FROM Position")
     with pytest.raises(DiagnosticError, match="reads `Position`, and no frame"):
@@ -104,6 +105,7 @@ def test_a_batch_frame_with_policies_in_it(spark: SparkSession) -> None:
         _ask(gate, "u").to_spark(spark, {"H": without})
 
 
+@pytest.mark.usefixtures("folding")
 def test_what_carries_its_own_policies_is_no_streaming_frame_and_no_text(
     spark: SparkSession, tmp_path: Path
 ) -> None:

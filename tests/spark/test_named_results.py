@@ -267,6 +267,7 @@ def test_the_library_reads_a_result_of_frames_and_of_files(spark: SparkSession, 
     assert "has ended" in ended.notices[0].message
 
 
+@pytest.mark.usefixtures("folding")
 def test_a_streaming_frame_follows_the_maker(spark: SparkSession, tmp_path: Path) -> None:
     """A changed value of the maker's is in force in the next micro-batch; its lost right ends the frame."""
     gate = Gate(make_catalog(RESULTS))

@@ -33,9 +33,13 @@ from sluicegate.testing.differential import as_bag, authorize
 from sluicegate.testing.oracle import expected
 from spark.spark_run import frame_of
 from spark.stream_run import Run, far_row, put_rows, read_rows, run_streaming, start_memory, widen
+from spark_session import EXCLUDED, FOLDING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+
+pytestmark = pytest.mark.usefixtures("folding")
 
 
 def _run_of(case: Case) -> Run | None:
@@ -220,8 +224,60 @@ def test_a_micro_batch_reads_its_policy_once(make_feed: Callable[..., _Feed], qu
     feed = make_feed(query)
     feed.bring((1, 1, "a"), (2, 2, "b"))
     plan = feed.query._jsq.explainInternal(False)
-    scans = [line for line in plan.splitlines() if "FileScan text" in line]
+    scans = [line for line in plan.splitlines() if "LocalTableScan [s#" in line]
     assert len(scans) == 1, plan
+    assert "from_json" not in plan
+
+
+_TWO_FACTS = """
+CREATE STREAM T (ts TIMESTAMP, x INT, kind STRING) TIMESTAMP BY ts WATERMARK '1 second';
+CREATE ROLE Reader;
+CREATE USER ann ROLES (Reader) SET (kind = '{kind}', least = {least});
+CREATE GRANT own READ (ts, x, kind) ON T WHERE kind = self.kind AND x >= self.least TO Reader;
+"""
+
+
+def test_a_session_that_could_mix_versions_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "T").mkdir()
+    gate = _gate()
+    frame = read_rows(spark, tmp_path / "T", gate.catalog.streams["T"])
+    spark.conf.set(EXCLUDED, f"some.Rule , {FOLDING}")
+    with pytest.raises(DiagnosticError, match="ConvertToLocalRelation"):
+        gate.authorize("ann", "SELECT x FROM T").follow(spark, {"T": frame})
+
+
+def test_no_micro_batch_meets_two_versions(spark: SparkSession, tmp_path: Path) -> None:
+    """Two values of the policy change together, as often as can be: nobody sees the rows of one old and one new value."""
+    gates = [
+        Gate(read_catalog(_TWO_FACTS.format(kind=kind, least=least))) for kind, least in (("a", 10), ("b", 0))
+    ]
+    rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).option("numPartitions", 2)
+    frame = rate.load().selectExpr(
+        "timestamp AS ts",
+        "if(value % 2 = 0, 5, 15) AS x",
+        "if(value % 4 < 2, 'a', 'b') AS kind",
+    )
+    followed = (
+        gates[0].authorize("ann", "SELECT kind, x FROM T START AT EARLIEST").follow(spark, {"T": frame})
+    )
+    seen: list[tuple[tuple[str, int], ...]] = []
+
+    def take(batch: DataFrame, _: int) -> None:
+        seen.append(tuple(sorted((row["kind"], row["x"]) for row in batch.collect())))
+
+    writer = followed.frame.writeStream.foreachBatch(take)
+    query = writer.option("checkpointLocation", str(tmp_path / "check")).start()
+    until, flips = time.monotonic() + 6, 0
+    try:
+        while time.monotonic() < until:
+            flips += 1
+            assert followed.apply(gates[flips % 2]) is Change.VALUES
+            assert query.isActive, query.exception()
+    finally:
+        query.stop()
+        followed.close()
+    assert flips > 200
+    assert set(seen) == {(("a", 15),), (("b", 5), ("b", 15))}
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
@@ -249,13 +305,22 @@ def test_a_frame_ends_with_a_named_error(make_feed: Callable[..., _Feed], new: G
     assert feed.followed.apply(_gate()) is Change.ENDED
 
 
-def test_without_its_file_a_frame_lets_nothing_through(make_feed: Callable[..., _Feed]) -> None:
+def test_a_closed_frame_lets_nothing_through_and_forgets_its_values(make_feed: Callable[..., _Feed]) -> None:
     feed = make_feed("SELECT x FROM T")
-    folder = feed.followed.live._table._kept._folder
-    assert folder.stat().st_mode & 0o777 == 0o700
+    row = feed.followed.live._table._kept._row
     feed.bring((1, 1, "a"))
+    assert json.loads(row.getString(0))["p0"] == "a"
     feed.followed.close()
-    assert "a" not in json.loads((folder / "subscription.txt").read_text()).values()
+    assert "a" not in json.loads(row.getString(0)).values()
+    with pytest.raises(Exception, match="policy-missing"):
+        feed.bring((2, 2, "a"))
+    assert feed.rows() == [(1,)]
+
+
+def test_without_its_row_a_frame_lets_nothing_through(make_feed: Callable[..., _Feed]) -> None:
+    feed = make_feed("SELECT x FROM T")
+    feed.bring((1, 1, "a"))
+    feed.followed.live._table.remove()
     with pytest.raises(Exception, match="policy-missing"):
         feed.bring((2, 2, "a"))
     assert feed.rows() == [(1,)]

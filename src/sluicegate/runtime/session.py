@@ -251,9 +251,19 @@ def check_session(spark: SparkSession) -> None:
     _check(spark, MEANING)
 
 
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+
+
 def check_streaming(spark: SparkSession) -> None:
-    """Refuse a session under whose settings a streaming frame would lose rows or hang."""
+    """Refuse a session under whose settings a streaming frame would lose rows or hang, or mix two versions of a policy."""
     _check(spark, STREAMING)
+    excluded = spark.conf.get(_EXCLUDED, None) or ""
+    if any(rule.strip().endswith(".ConvertToLocalRelation") for rule in excluded.split(",")):
+        # by it a micro-batch reads its subscription once, while it is planned (`stream.local_row`)
+        message = (
+            f"the setting `{_EXCLUDED}` takes `ConvertToLocalRelation` away, which streaming frames need"
+        )
+        raise _refuse("spark-setting", message, f"leave it out of `{_EXCLUDED}`")
 
 
 def _check(spark: SparkSession, wanted: Mapping[str, str]) -> None:

@@ -108,8 +108,7 @@ class LiveFrame:
                 return Change.NONE
             self._shaped = shaped
             self._since = WITHHELD if since is None else since
-            if not self._write():
-                return self._end("policy-changed")
+            self._write()
             if self._watch is not None and since is None:
                 self._watch.expect()
             return Change.VALUES
@@ -139,16 +138,14 @@ class LiveFrame:
         self._table.end(code)
         return Change.ENDED
 
-    def _write(self) -> bool:
-        """Whether there was room for it."""
+    def _write(self) -> None:
         constants = self._shaped.constants
         row = Subscription(find_version(constants), constants, self._start, self._since)
-        return self._table.write(row)
+        self._table.write(row)
 
     def _begin_windows(self, greatest: int) -> None:
         """All that an older version may have read is known: windows after it are whole (R11)."""
         with self._lock:
             if self._since == WITHHELD and not self._table.ended:
                 self._since = greatest + 1
-                if not self._write():
-                    self._end("policy-changed")
+                self._write()

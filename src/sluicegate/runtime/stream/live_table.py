@@ -1,7 +1,6 @@
-"""The row that a streaming frame reads its subscription from in every micro-batch: in a private file, or in the driver.
+"""The row that a streaming frame reads its subscription from in every micro-batch: in the driver's memory.
 
-Executors of a cluster have no file of the driver's: there the row is in the driver's memory, and goes to them with the
-task that reads it (`driver_row`). Whatever is wrong with it fails the batch: no row, no old row (R7).
+Whatever is wrong with it fails the batch: no row, no old row (R7).
 """
 
 from __future__ import annotations
@@ -13,11 +12,9 @@ from typing import TYPE_CHECKING
 
 from sluicegate.expr.types import Kind, Type
 from sluicegate.expr.values import LONG_MIN
-from sluicegate.runtime.cluster import runs_locally
 from sluicegate.runtime.network.shapes import Constant
 from sluicegate.runtime.network.subscriptions import Subscription, find_values
-from sluicegate.runtime.stream.driver_row import DriverRow
-from sluicegate.runtime.stream.file_row import FileRow
+from sluicegate.runtime.stream.local_row import LocalRow
 from sluicegate.targets.spark_stream import ENDED, MESSAGES, ROW
 from sluicegate.targets.spark_text import spark_type
 
@@ -32,7 +29,7 @@ class LiveTable:
 
     def __init__(self, spark: SparkSession, types: Sequence[Type]) -> None:
         self._types = tuple(types)
-        self._kept: FileRow | DriverRow = FileRow() if runs_locally(spark) else DriverRow(spark)
+        self._kept = LocalRow(spark)
         self.ended = False
 
     def open(self, spark: SparkSession) -> DataFrame:
@@ -47,11 +44,10 @@ class LiveTable:
         parsed = self._kept.open(spark).selectExpr(f"from_json(value, '{schema}') AS s")
         return parsed.selectExpr(f"named_struct({listed}) AS {ROW}")
 
-    def write(self, row: Subscription) -> bool:
-        """From the next micro-batch on, this is the row; False where there is no room for it. What has ended stays ended."""
-        if self.ended:
-            return True
-        return self._replace(json.dumps(self._list(row), allow_nan=False))
+    def write(self, row: Subscription) -> None:
+        """From the next micro-batch on, this is the row. What has ended stays ended."""
+        if not self.ended:
+            self._replace(json.dumps(self._list(row), allow_nan=False))
 
     def end(self, code: str) -> None:
         """From the next micro-batch on, there is none, and the batch says why."""
@@ -73,9 +69,9 @@ class LiveTable:
         found: dict[str, object] = dict(zip(_BOUNDS, [row.number, *map(_bound, bounds)], strict=True))
         return found | {f"p{at}": value for at, value in enumerate(find_values(self._types, row))}
 
-    def _replace(self, text: str) -> bool:
+    def _replace(self, text: str) -> None:
         try:
-            return self._kept.replace(text)
+            self._kept.replace(text)
         except BaseException:
             # closed: the old row must not be read on
             self.remove()
