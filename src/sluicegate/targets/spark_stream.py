@@ -106,6 +106,8 @@ class StreamContext(LiveContext):
     """Whether streams are joined with each other."""
     row: str = ""
     """The table with the subscription as a struct, in one column."""
+    begins: bool = True
+    """Whether tuples before a moment are left out; else their times need not be read for it."""
     moments: Mapping[str, str] = field(default_factory=dict)
     """The quoted names of the columns of the streams' tables that have the watermark."""
 
@@ -179,6 +181,7 @@ def make_context(
     row: str,
     moments: Mapping[str, str],
     fence: Callable[[str], str] = _no_fence,
+    begins: bool = True,
 ) -> StreamContext:
     """All that the steps of a shape need; refused, by name, where it cannot be written."""
     require(shape, ABILITIES)
@@ -201,6 +204,7 @@ def make_context(
         reach=find_reach(shape.root),
         fresh=_find_fresh(shape.root, tagged),
         fence=fence,
+        begins=begins,
         stateful=any(is_stateful(node) for node in walk(shape.root)),
         moments={stream: quote_name(name) for stream, name in moments.items()},
         binary=True,
@@ -361,23 +365,24 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
     items = [f"i.{ctx.names.of(each)} AS {quote_name(name)}" for each, name in zip(found, names, strict=True)]
     root, step = shape.root, ctx.steps[id(shape.root)]
     if id(root) in ctx.fresh:
-        where = _bounds("i." + SUB)
+        where = _bounds("i." + SUB, ctx)
         return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(where)}"
     if id(root) in ctx.tagged and not ctx.joined:
         met = f"SELECT i.*, (SELECT {ROW} FROM {ctx.row}) AS {SUB} FROM {step} AS i"
-        allowed = f"if(i.{Q} = i.{SUB}.{Q}, {' AND '.join(_bounds('i.' + SUB))}, FALSE)"
+        allowed = f"if(i.{Q} = i.{SUB}.{Q}, {' AND '.join(_bounds('i.' + SUB, ctx))}, FALSE)"
         return f"SELECT {list_items(items)} FROM ({met}) AS i WHERE {check_row('i.' + SUB)} AND {allowed}"
     # a join, since a condition would be moved below the state, where it knows nothing of later changes
-    where = [*([f"i.{Q} = q.{Q}"] if id(root) in ctx.tagged else []), *_bounds("q")]
+    where = [*([f"i.{Q} = q.{Q}"] if id(root) in ctx.tagged else []), *_bounds("q", ctx)]
     return (
         f"SELECT /*+ BROADCAST(q) */ {list_items(items)} FROM {step} AS i "
         f"JOIN {ctx.subscriptions} AS q ON {' AND '.join(where)}"
     )
 
 
-def _bounds(subscription: str) -> list[str]:
+def _bounds(subscription: str, ctx: StreamContext) -> list[str]:
+    start = f"(i.{FROM} IS NULL OR i.{FROM} >= {subscription}.start)"
     return [
-        f"(i.{FROM} IS NULL OR i.{FROM} >= {subscription}.start)",
+        *([start] if ctx.begins else []),
         f"(i.{WHOLE} IS NULL OR i.{WHOLE} >= {subscription}.since)",
     ]
 

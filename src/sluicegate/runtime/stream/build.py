@@ -47,14 +47,15 @@ def build_frame(
     frames: Mapping[str, DataFrame],
     streams: Mapping[str, Stream],
     subscription: DataFrame,
+    begins: bool,
 ) -> Built:
-    """The shape's result under the names. Views have names that nobody else has, and only while a step is analysed."""
+    """The shape's result under the names; `begins`: the subscription has a start. Views have names that nobody else has, and only while a step is analysed."""
     mark = uuid4().hex
     found = {each.stream: each for each in sources(shape.root)}
     tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted(found))}
     moments = {stream: _free_name(each) for stream, each in found.items() if each.event_time is not None}
     views = _Views(spark, mark)
-    ctx = make_context(shape, tables, f"v{mark}_q", f"v{mark}_row", moments, views.fence)
+    ctx = make_context(shape, tables, f"v{mark}_q", f"v{mark}_row", moments, views.fence, begins)
     ordered = {each.stream for each in sources(shape.root) if ctx.needs[id(each)].order}
     for stream, source in found.items():
         _check_source(source, frames[stream], stream in ordered)

@@ -81,7 +81,8 @@ class LiveFrame:
             self._write()
             names = [name for name, _ in result_columns(version.plan)]
             shape = self._shaped.shape if early else lift_joins(self._shaped.shape)
-            built = build_frame(spark, shape, names, frames, version.streams, self._table.open(spark))
+            table = self._table.open(spark)
+            built = build_frame(spark, shape, names, frames, version.streams, table, start is not None)
         except BaseException:
             self._table.remove()
             raise
