@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sluicegate.bench.crowd import open_folder, open_session
-from sluicegate.bench.kafka_rivals import KINDS, SELECT, Kind, Topics, run_by_hand, run_engine, run_frame
+from sluicegate.bench.kafka_rivals import (
+    KINDS,
+    SELECT,
+    Kind,
+    Topics,
+    list_works,
+    run_by_hand,
+    run_engine,
+    run_frame,
+)
+from sluicegate.bench.kafka_scaling import measure_scaling
 from sluicegate.bench.keep import describe_spark, keep_result
 from sluicegate.bench.rivals import LAST, DifferentRowsError
 from sluicegate.bench.sample import Row, describe
@@ -33,6 +43,7 @@ NOTES = [
     "throughput: time of the query written by hand over time of ours, from the start of the streaming query until its last row is in the topic; both take turns over one topic, and the rows of their topics are compared in number",
     "frame: the library's streaming frame over rows that the engineer has parsed, as by hand; feed: the same over the catalog's own feed, which checks each value; engine: feed, log, ticks, gate and sink",
     "latency: from the moment in the message to the broker's time of the result, of a paced producer in a process of its own; the first seconds are left out",
+    "scaling: time on a standalone cluster of one worker over time on one of two, each with one core; driver, broker and workers share this machine's cores, so that it says what a second worker adds here, and not what one on a machine of its own would",
 ]
 
 
@@ -48,10 +59,12 @@ class Size:
     """Seconds of the pace that do not count."""
     pause: float
     kinds: tuple[Kind, ...]
+    scales: bool
+    """Whether clusters are started and compared."""
 
 
-FULL = Size(600_000, 150_000, 3, 1, 2_000, 25, 10, 2.0, KINDS)
-QUICK = Size(400, 200, 1, 0, 200, 1, 0, 0.5, (SELECT,))
+FULL = Size(600_000, 150_000, 3, 1, 2_000, 25, 10, 2.0, KINDS, True)
+QUICK = Size(400, 200, 1, 0, 200, 1, 0, 0.5, (SELECT,), False)
 
 
 def run(
@@ -78,6 +91,10 @@ def run(
                 "notes": NOTES,
                 "throughput": _measure_throughput(session, broker.servers, folder, size, rows or size.rows),
                 "latency": _measure_latency(session, broker.servers, folder, size),
+                # two drivers at once would be one too many for a small machine
+                "scaling": measure_scaling(broker.servers, "in", size.per_batch, size.rounds, folder)
+                if size.scales
+                else [],
             }
         finally:
             broker.remove()
@@ -122,7 +139,7 @@ def _measure_throughput(spark: Session, servers: str, folder: Path, size: Size, 
 
 
 def _compare_kind(topics: Topics, kind: Kind, size: Size) -> list[Row]:
-    works = _list_works(topics, kind)
+    works = list_works(topics, kind)
     times: dict[str, list[float]] = {name: [] for name in works}
     counts: dict[str, int] = {}
     for turn in range(-size.warm_up, size.rounds):
@@ -136,35 +153,6 @@ def _compare_kind(topics: Topics, kind: Kind, size: Size) -> list[Row]:
     if len(set(counts.values())) > 1:
         raise DifferentRowsError(f"{kind.name}: {counts}")
     return [_ratio(kind, way, times, counts[way]) for way in WAYS]
-
-
-def _list_works(topics: Topics, kind: Kind) -> dict[str, Callable[[str], float]]:
-    def by_hand(out: str) -> float:
-        began = perf_counter()
-        run_by_hand(topics, kind, out).awaitTermination()
-        return perf_counter() - began
-
-    def frame(own: bool) -> Callable[[str], float]:
-        def work(out: str) -> float:
-            began = perf_counter()
-            query, close = run_frame(topics, kind, out, own)
-            query.awaitTermination()
-            taken = perf_counter() - began
-            close()
-            return taken
-
-        return work
-
-    def engine(out: str) -> float:
-        began = perf_counter()
-        running = run_engine(topics, kind, out)
-        try:
-            running.drain()
-            return perf_counter() - began
-        finally:
-            running.stop()
-
-    return {"by_hand": by_hand, "frame": frame(False), "feed": frame(True), "engine": engine}
 
 
 def _ratio(kind: Kind, way: str, times: dict[str, list[float]], rows: int) -> Row:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -161,3 +162,34 @@ def run_engine(topics: Topics, kind: Kind, out: str) -> Running:
     engine.start()
     sink.start()
     return Running(engine, sink, errors)
+
+
+def list_works(topics: Topics, kind: Kind) -> dict[str, Callable[[str], float]]:
+    """Each way as what runs it into a topic and tells how long it took."""
+
+    def by_hand(out: str) -> float:
+        began = perf_counter()
+        run_by_hand(topics, kind, out).awaitTermination()
+        return perf_counter() - began
+
+    def frame(own: bool) -> Callable[[str], float]:
+        def work(out: str) -> float:
+            began = perf_counter()
+            query, close = run_frame(topics, kind, out, own)
+            query.awaitTermination()
+            taken = perf_counter() - began
+            close()
+            return taken
+
+        return work
+
+    def engine(out: str) -> float:
+        began = perf_counter()
+        running = run_engine(topics, kind, out)
+        try:
+            running.drain()
+            return perf_counter() - began
+        finally:
+            running.stop()
+
+    return {"by_hand": by_hand, "frame": frame(False), "feed": frame(True), "engine": engine}
