@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from service.gateway_world import QUERY, wait_until
+from service.gateway_world import PASSWORD, QUERY, wait_until
 from service.still_world import StillWorld, serve_still
+from sluicegate.runtime.gate.events import Rows
+from sluicegate.runtime.gate.sinks import ParquetSink
 from sluicegate.runtime.sinking import DeclaredSink
 
 
@@ -19,6 +22,7 @@ def _declare(folder: Path) -> tuple[DeclaredSink, ...]:
     return (
         DeclaredSink("files", "parquet", place, users=frozenset({"bob"}), roles=frozenset({"Doctor"})),
         DeclaredSink("others", "parquet", place, users=frozenset({"olga"})),
+        DeclaredSink("sent", "parquet", place, roles=frozenset({"Sender"})),
     )
 
 
@@ -72,12 +76,81 @@ def test_a_role_that_is_lost_ends_it(world: StillWorld, tmp_path: Path) -> None:
     wait_until(lambda: _found(tmp_path, handle) == ["a"], 10)
     sending = world.gateway.sending
     files = _declare(tmp_path)[0]
-    assert sending._may_write(handle, files, True)
-    assert not sending._may_write(handle, _declare(tmp_path)[1], True)
+    running = world.gateway.engine.find(handle)
+    assert running is not None
+    assert sending._may_write(handle, running.number, files, True)
+    assert not sending._may_write(handle, running.number, _declare(tmp_path)[1], True)
+    # of an earlier query with this handle nothing but its end may be told
+    assert not sending._may_write(handle, running.number - 1, files, True)
+    assert sending._may_write(handle, running.number - 1, files, False)
     world.change("ALTER USER ann DROP ROLE Doctor;")
     wait_until(lambda: sending.state(handle) is None, 10)
-    assert not sending._may_write(handle, files, True)
+    assert not sending._may_write(handle, running.number, files, True)
     assert _found(tmp_path, handle) == ["a"]
+
+
+def test_a_sink_that_is_taken_from_its_user_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the query itself is as it was (R10)."""
+    writing, may_end = threading.Event(), threading.Event()
+    write = ParquetSink.write
+
+    def write_slowly(sink: ParquetSink, rows: Rows) -> None:
+        writing.set()
+        assert may_end.wait(20)
+        write(sink, rows)
+
+    monkeypatch.setattr(ParquetSink, "write", write_slowly)
+    with serve_still(tmp_path, sinks=_declare(tmp_path)) as world:
+        world.change("CREATE ROLE Sender; ALTER USER ann ADD ROLE Sender;")
+        # the role is not one of the session's, so the query does not end with it
+        sign_in = {"user": "ann", "password": PASSWORD, "roles": ["Doctor"]}
+        world.tokens["ann"] = world.post(None, "/v1/sign-in", sign_in).json()["token"]
+        handle = world.register("ann")
+        assert _attach(world, "ann", handle, "sent") == 200
+        world.give(handle, ("a", 1.0))
+        assert writing.wait(10)
+        change = threading.Thread(target=world.change, args=("ALTER USER ann DROP ROLE Sender;",))
+        change.start()
+        change.join(1)
+        assert change.is_alive()
+        may_end.set()
+        change.join(20)
+        assert not change.is_alive()
+        assert _found(tmp_path, handle) == ["a"]
+        world.give(handle, ("b", 2.0))
+        with world.follow("ann", handle) as events:
+            events.wait_rows(2, 10)
+        assert _found(tmp_path, handle) == ["a"]
+
+
+def test_a_query_that_is_dropped_and_asked_again_has_no_sink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the same handle; the sink was that of the one before."""
+    away = threading.Event()
+    away.set()
+    write = ParquetSink.write
+
+    def write_unless_away(sink: ParquetSink, rows: Rows) -> None:
+        if away.is_set():
+            raise OSError("away")
+        write(sink, rows)
+
+    monkeypatch.setattr(ParquetSink, "write", write_unless_away)
+    with serve_still(tmp_path, sinks=_declare(tmp_path)) as world:
+        handle = world.register("ann")
+        assert _attach(world, "ann", handle) == 200
+        world.give(handle, ("a", 1.0))
+        wait_until(lambda: world.get("ann", f"/v1/queries/{handle}/sink").json()["failures"] > 0, 10)
+        assert world.call("ann", "DELETE", f"/v1/queries/{handle}").status_code == 200
+        assert world.register("ann") == handle
+        world.give(handle, ("b", 2.0))
+        away.clear()
+        assert world.get("ann", f"/v1/queries/{handle}/sink").status_code == 404
+        wait_until(lambda: not list((tmp_path / "state" / "sinks").glob("*.sink")), 20)
+        assert _found(tmp_path, handle) == []
 
 
 def test_without_a_lease_nothing_leaves(world: StillWorld, tmp_path: Path) -> None:

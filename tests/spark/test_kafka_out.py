@@ -15,7 +15,7 @@ from sluicegate.runtime.gate.events import Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.gate.layout import Field, Layout
 from sluicegate.runtime.gate.sinks import SinkThread
-from sluicegate.runtime.gate.topics import TopicSink
+from sluicegate.runtime.gate.topics import LONGEST, TopicSink, list_messages
 from sluicegate.testing.broker import Broker
 from unit.gate_world import PAIR, make_allowed, make_part, open_one
 
@@ -110,6 +110,28 @@ def test_readers_of_a_topic_are_told(spark: SparkSession, broker: Broker) -> Non
     assert [json.loads(each.value()) for each in found] == [{}, {"reason": "no grant is left"}]
 
 
+def test_a_row_that_no_message_can_hold_is_told_of(spark: SparkSession) -> None:
+    """At the bound itself it is a row; beyond, its key and nothing of it."""
+    key = "h/1/batch/row"
+    frame = spark.createDataFrame([(1,), (2,)], "n int")
+    value = f"repeat('\u00e9', {(LONGEST - len(key)) // 2}) || IF(n = 2, 'abc', '')"
+    found = list_messages(frame, f"'{key}'", value, "rows").collect()
+    assert [each.key for each in found] == [key] * 2
+    assert [bytes(each.headers[0]["value"]) for each in found] == [b"rows", b"too-long"]
+    assert len(found[0].value.encode()) + len(key) in (LONGEST - 1, LONGEST)
+    assert found[1].value == "{}"
+
+
+def test_a_long_row_keeps_no_other_from_its_topic(spark: SparkSession, broker: Broker) -> None:
+    layout = Layout((Field("id", 0), Field("text", 1)))
+    table = pa.table({"o0": [1, 2, 3], "o1": ["a", "x" * 2_000_000, "x" * 990_000]})
+    _sink(spark, broker, "long").write(Rows(table, layout, 0, "cursor", 1))
+    found = read_topic(broker, "long", 3)
+    assert [each.headers()[0][1] for each in found] == [b"rows", b"too-long", b"rows"]
+    assert [json.loads(each.value()).get("id") for each in found] == [1, None, 3]
+    assert len({each.key() for each in found}) == 3
+
+
 def test_a_broker_that_is_away_loses_nothing_and_holds_nobody_up(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
@@ -120,7 +142,12 @@ def test_a_broker_that_is_away_loses_nothing_and_holds_nobody_up(
         spark,
         "h",
         "away",
-        {"kafka.bootstrap.servers": broker.servers, "kafka.max.block.ms": "1500"},
+        {
+            "kafka.bootstrap.servers": broker.servers,
+            "kafka.max.block.ms": "1500",
+            "kafka.request.timeout.ms": "2000",
+            "kafka.delivery.timeout.ms": "3000",
+        },
     )
     thread = SinkThread(gate, "h", sink, tmp_path / "sink", on_error=errors.append)
     broker.stop()

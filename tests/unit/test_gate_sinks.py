@@ -202,3 +202,61 @@ def test_another_log_s_note_is_refused(tmp_path: Path) -> None:
     other, _ = open_one(tmp_path / "b")
     with pytest.raises(DiagnosticError):
         _thread(other, Memory(), tmp_path / "a" / "sink").step()
+
+
+def test_what_cannot_be_read_is_tried_later_each_time(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path / "a")
+    gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
+    _thread(gate, Memory(), tmp_path / "a" / "sink").step()
+    other, _ = open_one(tmp_path / "b")
+    errors: list[Exception] = []
+    thread = SinkThread(other, "h", Memory(), tmp_path / "a" / "sink", on_error=errors.append)
+    thread.start()
+    time.sleep(0.7)
+    thread.stop()
+    assert 0 < len(errors) < 4
+
+
+def test_one_that_always_fails_holds_nobody_up(tmp_path: Path) -> None:
+    """Its rows may be the reason; where others fail too, it is the place."""
+    turn = Turn()
+
+    def fail(who: str) -> float:
+        turn._until = 0.0
+        with pytest.raises(OSError, match="away"), turn.take(who):
+            raise OSError("away")
+        return turn.pause
+
+    alone = [fail("bad") for _ in range(1100)]
+    assert max(alone) < 1
+    assert [fail(each) for each in ("other", "bad") * 600][-1] > 50
+    turn._until = 0.0
+    with turn.take("fine") as has_turn:
+        assert has_turn
+    assert fail("bad") < 1
+
+
+def test_another_s_rows_go_while_one_fails(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path / "gate")
+    second = gate.open("fine", 1, PAIR)
+    gate.commit(0, [make_part({number: [0]}, {number: 1})], {})
+
+    class Broken(Memory):
+        def write(self, rows: Rows) -> None:
+            raise OSError("a row that no message can hold")
+
+    errors: list[Exception] = []
+    memory, turn = Memory(), Turn()
+    bad = SinkThread(gate, "h", Broken(), tmp_path / "bad", on_error=errors.append, turn=turn)
+    bad.failures = 20
+    fine = SinkThread(gate, "fine", memory, tmp_path / "fine", on_error=_fail, turn=turn)
+    bad.start()
+    _await(lambda: len(errors) > 0)
+    fine.start()
+    for tick in range(1, 4):
+        gate.commit(tick, [make_part({second: [tick]}, {second: 1})], {})
+    _await(lambda: len(memory.ticks) == 3)
+    bad.stop()
+    fine.stop()
+    assert [ids for _, ids in memory.ticks] == [[1], [2], [3]]
+    assert len(errors) == 1

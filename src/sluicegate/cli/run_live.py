@@ -20,7 +20,7 @@ from sluicegate.expr.nodes import Value
 from sluicegate.graph.present import present_rows
 from sluicegate.language.xacml.clock import is_overdue
 from sluicegate.runtime.gate.gate import MOST_ROWS
-from sluicegate.runtime.gate.sinks import WHOLE, Sink
+from sluicegate.runtime.gate.sinks import WHOLE, Sink, UnfinishedError
 from sluicegate.runtime.sinking import DeclaredSink, open_sink
 
 if TYPE_CHECKING:
@@ -96,15 +96,18 @@ class _Follower:
             # asked first: what was due then has been committed when the read after it finds nothing
             self._follow_clock()
             ended = self._engine.ended
-            cursor = gate.deliver(
-                self._handle,
-                cursor,
-                self._take,
-                # a sink takes ticks whole
-                most_rows=MOST_ROWS if self._sink is None else WHOLE,
-                most_events=None if self._sink is None else 1,
-                wait=0.0 if ended else _WAIT,
-            )
+            try:
+                cursor = gate.deliver(
+                    self._handle,
+                    cursor,
+                    self._take,
+                    # a sink takes ticks whole
+                    most_rows=MOST_ROWS if self._sink is None else WHOLE,
+                    most_events=None if self._sink is None else 1,
+                    wait=0.0 if ended else _WAIT,
+                )
+            except UnfinishedError:
+                continue
             gate.ack(self._handle, cursor)
             self._tell()
             if self._engine.feeds.failures:
@@ -149,6 +152,8 @@ class _Follower:
                 sink.write(event)
             else:
                 sink.tell(event)
+        except UnfinishedError:
+            raise
         except Exception:  # noqa: BLE001 — Spark's text may carry values
             message = "the sink did not take the rows; with --state a later run tries them again"
             raise DiagnosticError([Diagnostic("sink-failed", message)]) from None

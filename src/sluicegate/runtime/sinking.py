@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from sluicegate.language.kafka_options import TOPIC
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.gate.events import Closed, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.files import make_private
+from sluicegate.runtime.gate.gate import PATIENCE
 from sluicegate.runtime.gate.records import OPEN
 from sluicegate.runtime.gate.sinks import ParquetSink, Sink, SinkThread, Turn, write_note
 
@@ -158,8 +160,9 @@ class SinkState:
 class Sinks:
     """The sinks of an engine's queries, one at most for each; they are kept in `folder` and go on after a restart.
 
-    `may_write` is asked before each write for the query's handle, its sink, and whether there are rows. No more than
-    `at_once` write at a time, so that a broker that does not answer takes no core that queries need.
+    A sink is its query's, known by its number in the gate: another one that is registered under the same handle has none.
+    `may_write` is asked before each write for the query's handle and number, its sink, and whether there are rows. No more
+    than `at_once` write at a time, so that a broker that does not answer takes no core that queries need.
     """
 
     def __init__(
@@ -168,7 +171,7 @@ class Sinks:
         folder: Path,
         declared: Mapping[str, DeclaredSink],
         open_one: Callable[[DeclaredSink, str], Sink],
-        may_write: Callable[[str, DeclaredSink, bool], bool],
+        may_write: Callable[[str, int, DeclaredSink, bool], bool],
         at_once: int = 1,
     ) -> None:
         self._gate, self._folder, self._declared = gate, folder, dict(declared)
@@ -180,18 +183,19 @@ class Sinks:
         make_private(folder)
 
     def start(self) -> None:
-        """Go on with what was attached; a sink that is no longer declared, or a query that has ended, is not."""
+        """Go on with what was attached, also for a query that has ended since, whose end is to be told; not for a sink that
+        is no longer declared."""
         known = self._gate.known()
         for path in sorted(self._folder.glob("*.sink")):
-            handle, name = _read_attached(path)
-            if known.get(handle) != OPEN:
-                self._forget(handle)
-            elif name in self._declared:
+            handle, name, number = _read_attached(path)
+            if number is not None and name in self._declared:
                 with self._lock:
                     # opened by its first write: one that cannot be is tried again, and keeps nobody else from starting
-                    self._start(
-                        handle, self._declared[name], _Later(self._open_one, self._declared[name], handle)
-                    )
+                    sink = _Later(self._open_one, self._declared[name], handle)
+                    self._start(handle, number, self._declared[name], sink)
+            elif number is None or known.get(handle) != OPEN:
+                _LOGGER.warning("the sink of %s is given up: nobody can be told of it any more", handle)
+                self._forget(handle)
             else:
                 _LOGGER.warning("the results of %s go nowhere: no sink is named %s any more", handle, name)
 
@@ -200,7 +204,19 @@ class Sinks:
             found = [each.thread for each in self._attached.values()]
             self._attached.clear()
         for thread in found:
+            thread.begin_stop()
+        for thread in found:
             thread.stop()
+
+    def settle(self, is_lost: Callable[[str, DeclaredSink], bool], patience: float = PATIENCE) -> None:
+        """Wait for writes under way of queries that may not use their sink any more, as for other hand-overs."""
+        with self._lock:
+            found = list(self._attached.items())
+        until = time.monotonic() + patience
+        for handle, each in found:
+            left = max(0.0, until - time.monotonic())
+            if is_lost(handle, self._declared[each.sink]) and not each.thread.settle(left):
+                raise _refuse(f"a write of `{handle}` has not ended in {patience:g} s", code="gate-busy")
 
     def find(self, name: str, user: str, roles: Collection[str]) -> DeclaredSink:
         """The sink of this name; refused alike where there is none and where the user may not use it."""
@@ -211,8 +227,9 @@ class Sinks:
             )
         return found
 
-    def attach(self, handle: str, declared: DeclaredSink) -> None:
+    def attach(self, handle: str, number: int, declared: DeclaredSink) -> None:
         """From its first row that is still kept on, the query's results go to the sink."""
+        self._end_earlier(handle, number)
         with self._lock:
             known = self._attached.get(handle)
             if known is not None and known.sink == declared.name:
@@ -220,8 +237,19 @@ class Sinks:
             if known is not None:
                 raise _refuse(f"the query's results go to `{known.sink}` already", code="sink-taken")
             sink = self._open_one(declared, handle)
-            write_note(self._file(handle, "sink"), json.dumps({"handle": handle, "sink": declared.name}))
-            self._start(handle, declared, sink)
+            content = {"handle": handle, "number": number, "sink": declared.name}
+            write_note(self._file(handle, "sink"), json.dumps(content))
+            self._start(handle, number, declared, sink)
+
+    def _end_earlier(self, handle: str, number: int) -> None:
+        """The sink of an earlier query of this handle, which may still wait for its place."""
+        with self._lock:
+            known = self._attached.get(handle)
+            if known is None or known.thread.number == number:
+                return
+            del self._attached[handle]
+        known.thread.stop()
+        self._forget(handle)
 
     def detach(self, handle: str) -> bool:
         """After the return nothing more is written; whether there was a sink."""
@@ -249,7 +277,7 @@ class Sinks:
     def state(self, handle: str) -> SinkState | None:
         with self._lock:
             found = self._attached.get(handle)
-        if found is None:
+        if found is None or not found.thread.has_query:
             return None
         return SinkState(found.sink, found.thread.failures, found.problem, found.thread.is_alive)
 
@@ -258,7 +286,7 @@ class Sinks:
         with self._lock:
             return sum(each.thread.failures > 0 for each in self._attached.values())
 
-    def _start(self, handle: str, declared: DeclaredSink, sink: Sink) -> None:
+    def _start(self, handle: str, number: int, declared: DeclaredSink, sink: Sink) -> None:
         def complain(error: Exception) -> None:
             attached.problem = _name_problem(error)
             # without its text, which may carry values
@@ -271,8 +299,9 @@ class Sinks:
             self._file(handle, "place"),
             on_error=complain,
             on_end=lambda: self._end(handle, thread),
-            may_write=lambda has_rows: self._may_write(handle, declared, has_rows),
+            may_write=lambda has_rows: self._may_write(handle, number, declared, has_rows),
             turn=self._turns[declared.name],
+            number=number,
         )
         attached = self._attached[handle] = _Attached(declared.name, thread)
         thread.start()
@@ -301,13 +330,13 @@ class _Later:
         self._find().tell(event)
 
 
-def _read_attached(path: Path) -> tuple[str, str]:
-    """A file that is none of ours is of no query."""
+def _read_attached(path: Path) -> tuple[str, str, int | None]:
+    """A file that is none of ours, or that does not say which, is of no query."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return str(found["handle"]), str(found["sink"])
+        return str(found["handle"]), str(found["sink"]), int(found["number"])
     except (OSError, ValueError, KeyError, TypeError):
-        return path.stem, ""
+        return path.stem, "", None
 
 
 def _name_problem(error: Exception) -> str:

@@ -95,14 +95,12 @@ class Gateway:
         )
         self._owners: dict[str, Seat] = {each.handle: each.seat for each in self.engine.running}
         self._applying, self._registering = threading.RLock(), threading.Lock()
-        self._is_broken = False
+        self._is_broken, self._forget_at = False, 0.0
         self.gateway = settings.gateway or uuid4().hex[:12]
         self.lease = store.lease(self.gateway, settings.lease_seconds, settings.lease_margin)
         self.ended: Callable[[list[Principal]], None] = lambda _: None
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._forget_at = 0.0
-        self._store_watch: object | None = None
 
     @property
     def accounts(self) -> StoreDatabase:
@@ -413,6 +411,7 @@ class Gateway:
                     return {}
                 withdrawn = self.engine.apply(self.sharing.narrow(catalog))
                 self._dropped.forget(catalog)
+                self.sending.settle()
                 # roles that were lost close switches before the change has returned (R18)
                 self.authorization.look()
             except BaseException:

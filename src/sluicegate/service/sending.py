@@ -15,6 +15,7 @@ from sluicegate.service.identity.principal import Principal
 from sluicegate.service.refusals import refuse
 
 if TYPE_CHECKING:
+    from sluicegate.runtime.network.running import Running
     from sluicegate.service.gateway import Gateway
 
 
@@ -50,7 +51,7 @@ class Sending:
         if self._sinks is None:
             raise refuse("sink-denied", f"there is no sink `{name[:80]}` that `{principal.user}` may use")
         found = self._sinks.find(name, running.user, gateway.catalog.roles_of(running.user))
-        self._sinks.attach(handle, found)
+        self._sinks.attach(handle, running.number, found)
         gateway.record(principal, "sink", f"{handle} to {name}", request=request)
         return self.state(handle)
 
@@ -68,13 +69,26 @@ class Sending:
     def count_failing(self) -> int:
         return 0 if self._sinks is None else self._sinks.count_failing()
 
-    def _may_write(self, handle: str, sink: DeclaredSink, has_rows: bool) -> bool:
+    def settle(self) -> None:
+        """After a change of the catalog: nothing is on its way to a sink that it took from a query's user (R10)."""
+        if self._sinks is not None:
+            self._sinks.settle(self._is_lost)
+
+    def _is_lost(self, handle: str, sink: DeclaredSink) -> bool:
+        """Not of a query that has ended: that was waited for, and only its end is on its way."""
+        running = self._gateway.engine.find(handle)
+        return running is not None and not self._allows(running, sink)
+
+    def _allows(self, running: Running, sink: DeclaredSink) -> bool:
+        """Of the version that the engine has: the gateway's own is the new one only when all is settled."""
+        return sink.allows(running.user, self._gateway.engine.catalog.roles_of(running.user))
+
+    def _may_write(self, handle: str, number: int, sink: DeclaredSink, has_rows: bool) -> bool:
         """Asked before each write, as before each answer with rows."""
         gateway = self._gateway
         running = gateway.engine.find(handle)
-        if running is None:
+        if running is None or running.number != number:
             # that it has ended is told; rows that were gathered before are nobody's any more
             return not has_rows and gateway.find_obstacle() is None
         late = gateway.clockwork.is_late(running) or gateway.authorization.is_late(running)
-        allowed = sink.allows(running.user, gateway.catalog.roles_of(running.user))
-        return gateway.find_obstacle() is None and not late and allowed
+        return gateway.find_obstacle() is None and not late and self._allows(running, sink)

@@ -68,6 +68,14 @@ class Gate:
         with self.lock:
             return {handle: record.state for handle, record in self._state.handles.items()}
 
+    def find_number(self, handle: str) -> int | None:
+        """Which query has the handle now, one that runs or has ended: a handle that begins anew has another number."""
+        with self.lock:
+            found = self._state.handles.get(handle)
+            if found is None or (found.state == OPEN and not found.is_running):
+                return None
+            return found.number
+
     def open(self, handle: str, version: int, layout: Layout) -> int:
         """Register a handle, or take it up again after a start; its number in result tables.
 

@@ -24,10 +24,18 @@ if TYPE_CHECKING:
 WHOLE = 1 << 40
 """Rows of a tick: all."""
 _WAIT, _LONGEST_PAUSE = 0.2, 60.0
+_MOST_DOUBLED = 10
+
+
+class UnfinishedError(Exception):
+    """A part of the tick is written; the rest of it is, where the same tick is given again."""
 
 
 class Sink(Protocol):
-    """Takes a tick's rows whole. The same tick may come again after a crash, or where the first try failed half-way."""
+    """Takes a tick's rows whole. The same tick may come again after a crash, or where the first try failed half-way.
+
+    One that would take too long for a hand-over, which changes of policy wait for, raises `UnfinishedError` between.
+    """
 
     def write(self, rows: Rows) -> None: ...
 
@@ -115,13 +123,20 @@ def write_note(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
+def _find_pause(failures: int) -> float:
+    # bounded before the power is taken: a broker may be away for days
+    return min(_LONGEST_PAUSE, _WAIT * 2.0 ** min(failures, _MOST_DOUBLED))
+
+
 class Turn:
     """Who of several threads writes: one at a time of those with one place to write to, and of all of them no more than
-    `room` allows. Where a write failed, the next one of that place waits, longer each time, whoever makes it."""
+    `room` allows. Where a write failed, the next one of that place waits, whoever makes it: longer each time that another
+    query failed there too, and shortly where it is one alone, whose rows may be the reason."""
 
     def __init__(self, room: threading.Semaphore | None = None) -> None:
         self._room, self._own = room or threading.Semaphore(), threading.Lock()
         self._failures, self._until = 0, 0.0
+        self._failed: str | None = None
 
     @property
     def pause(self) -> float:
@@ -129,7 +144,7 @@ class Turn:
         return max(0.0, self._until - time.monotonic())
 
     @contextmanager
-    def take(self) -> Iterator[bool]:
+    def take(self, who: str) -> Iterator[bool]:
         """Whether it is the caller's turn; an error within is a failure of the place."""
         with self._own, self._room:
             if self.pause:
@@ -138,10 +153,11 @@ class Turn:
             try:
                 yield True
             except Exception:
-                self._failures += 1
-                self._until = time.monotonic() + min(_LONGEST_PAUSE, _WAIT * 2**self._failures)
+                self._failures += self._failed != who
+                self._failed = who
+                self._until = time.monotonic() + _find_pause(self._failures)
                 raise
-            self._failures = 0
+            self._failures, self._failed = 0, None
 
 
 class SinkThread:
@@ -150,8 +166,11 @@ class SinkThread:
     A write is a hand-over under the version check: a change of the handle does not return while one runs (R10). A tick is
     written when all its rows are there. `may_write` is asked right before each write, with whether it has rows: while it
     says no, nothing leaves. `turn` is held during a write.
-    When the query has ended, and the sink knows it, `on_end` is called. An error of the sink is told to `on_error`, and the tick is tried again, later each time: nothing is skipped. `acks`:
-    what was written is acknowledged, so that after a change nobody has it reviewed; not where others read the same handle.
+
+    It is the sink of one query, the one of `number` (None: that has the handle now): one that is registered later under the
+    same handle has nothing to do with it. When the query has ended, and the sink knows it, `on_end` is called. An error of
+    the sink is told to `on_error`, and the tick is tried again, later each time: nothing is skipped. `acks`: what was written
+    is acknowledged, so that after a change nobody has it reviewed; not where others read the same handle.
     """
 
     def __init__(
@@ -166,13 +185,15 @@ class SinkThread:
         may_write: Callable[[bool], bool] = lambda _: True,
         turn: Turn | None = None,
         acks: bool = True,
+        number: int | None = None,
     ) -> None:
         self._gate, self._handle, self._sink, self._note = gate, handle, sink, note
         self._on_error, self._on_end = on_error, on_end
         self._may_write, self._acks, self._turn = may_write, acks, turn or Turn()
+        self.number = gate.find_number(handle) if number is None else number
         make_private(note.parent)
-        self._cursor: Cursor | None = _read_cursor(note, handle)
-        self._over = threading.Event()
+        self._cursor: Cursor | None = _read_cursor(note, handle, self.number)
+        self._over, self._busy = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"sink of {handle}", daemon=True)
         self.failures = 0
         """Tries of the tick that is next that have failed."""
@@ -190,6 +211,22 @@ class SinkThread:
         begin = self._gate.near_end(self._handle, WHOLE)
         return (self._cursor or begin) != self._gate.end(self._handle)
 
+    @property
+    def has_query(self) -> bool:
+        """Whether the handle is still its query's, also where that has ended."""
+        return self.number is not None and self._gate.find_number(self._handle) == self.number
+
+    def settle(self, seconds: float) -> bool:
+        """Wait for a write that is under way; whether it has ended."""
+        is_free = self._busy.acquire(timeout=seconds)
+        if is_free:
+            self._busy.release()
+        return is_free
+
+    def begin_stop(self) -> None:
+        """No write begins any more."""
+        self._over.set()
+
     def stop(self) -> None:
         """Ends after the write that is under way."""
         self._over.set()
@@ -198,6 +235,7 @@ class SinkThread:
 
     def _run(self) -> None:
         while not self._over.is_set():
+            pause = 0.0
             try:
                 if not self.step(wait=_WAIT):
                     self._on_end()
@@ -205,26 +243,39 @@ class SinkThread:
             except Exception as error:  # noqa: BLE001 — whatever the sink's format raises is the operator's to see
                 self.failures += 1
                 self._on_error(error)
-            self._over.wait(self._turn.pause)
+                # its own, beside that of the place: one that always fails is tried seldom, and others go first
+                pause = _find_pause(self.failures)
+            self._over.wait(max(pause, self._turn.pause))
 
     def step(self, wait: float = 0.0) -> bool:
         """Deliver one tick, if there is one; false when the query has ended, and the sink knows it."""
         if not self._may_write(False):
             self._over.wait(wait)
             return True
-        if not self._gate.read(self._handle, self._cursor, 1, wait)[0]:
+        if self.has_query and not self._gate.read(self._handle, self._cursor, 1, wait)[0]:
             return True
         # before the hand-over begins, so that no change of policy waits for those who wait for their turn
-        with self._turn.take() as has_turn:
-            return self._deliver() if has_turn else True
+        with self._turn.take(self._handle) as has_turn:
+            if not has_turn or self._over.is_set():
+                return True
+            with self._busy:
+                return self._deliver() if self.has_query else self._tell_end()
+
+    def _tell_end(self) -> bool:
+        """The gate no longer knows why the query has ended."""
+        may_tell = self._may_write(False)
+        if may_tell:
+            self._sink.tell(Closed())
+        return not may_tell
 
     def _deliver(self) -> bool:
         ended, is_held = False, False
 
         def take(events: list[Event]) -> None:
             nonlocal ended, is_held
-            # asked again: the wait for rows may have been longer than the permission
-            is_held = bool(events) and not self._may_write(any(isinstance(each, Rows) for each in events))
+            # asked again: the wait for rows may have been longer than the permission, and than the query
+            has_rows = any(isinstance(each, Rows) for each in events)
+            is_held = bool(events) and not (self.has_query and self._may_write(has_rows))
             for event in () if is_held else events:
                 if isinstance(event, Rows):
                     self._sink.write(event)
@@ -232,16 +283,22 @@ class SinkThread:
                     self._sink.tell(event)
                     ended = ended or not isinstance(event, Gap)
 
-        after = self._gate.deliver(self._handle, self._cursor, take, most_rows=WHOLE, most_events=1)
+        try:
+            after = self._gate.deliver(self._handle, self._cursor, take, most_rows=WHOLE, most_events=1)
+        except UnfinishedError:
+            self.failures = 0
+            return True
         if not (ended or is_held) and after != self._cursor:
             self._cursor, self.failures = after, 0
-            write_note(self._note, json.dumps({"handle": self._handle, "cursor": after}))
+            content = {"handle": self._handle, "number": self.number, "cursor": after}
+            write_note(self._note, json.dumps(content))
             if self._acks:
                 self._gate.ack(self._handle, after)
         return not ended
 
 
-def _read_cursor(note: Path, handle: str) -> Cursor | None:
+def _read_cursor(note: Path, handle: str, number: int | None) -> Cursor | None:
     text = _read_note(note)
     found = json.loads(text) if text else {}
-    return str(found["cursor"]) if found.get("handle") == handle else None
+    is_own = found.get("handle") == handle and found.get("number", number) == number
+    return str(found["cursor"]) if is_own else None

@@ -2,7 +2,7 @@
 
     key       query/version/batch/row, the last two as codes
     value     the row as one JSON object: what is withheld is absent, NULL is null, times are ISO text in UTC
-    headers   event: `rows`, `gap`, `withdrawn` or `closed`
+    headers   event: `rows`, `too-long`, `gap`, `withdrawn` or `closed`
 
 Codes are the same for the same row, always, and tell neither how many ticks there were, which counts what others are given,
 nor how many rows a narrower policy left out. What was written to a topic is beyond the gate: a later change of policy takes
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -22,26 +23,34 @@ from sluicegate.graph.plan import END_NAME, GRANT_NAME, START_NAME
 from sluicegate.runtime.frames import make_frame
 from sluicegate.runtime.gate.events import Closed, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.layout import Layout, column_name
-from sluicegate.runtime.gate.sinks import name_batch
+from sluicegate.runtime.gate.sinks import UnfinishedError, name_batch
 from sluicegate.targets.spark_text import quote_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+_DELIVERY = "kafka.delivery.timeout.ms"
 LIMITS: Mapping[str, str] = {
     "kafka.acks": "all",
     "kafka.enable.idempotence": "true",
     # a change of policy waits for a write that is under way: what a broker does not take soon is tried again later
     "kafka.max.block.ms": "10000",
     "kafka.request.timeout.ms": "8000",
-    "kafka.delivery.timeout.ms": "10000",
+    _DELIVERY: "10000",
     "kafka.linger.ms": "5",
 }
 WRITE_SECONDS = 10.0
 """After that a write is broken off, wherever it is: what was allowed when it began may not be any more."""
 ROWS_A_SECOND = 10_000
 """Many rows take longer: broken off each time, they would never be written."""
+MOST_ROWS = 200_000
+"""Of one write, so that it ends, also where it fails, well before a change of policy that waits for it gives up."""
+MARGIN_SECONDS = 2.0
+"""For a task to hear that it is to end."""
+LONGEST = 1_000_000
+"""Bytes of a message: Kafka's clients and brokers refuse more than a mebibyte, at every try."""
+_AGAIN = 0.5
 _PLACE = "at"
 _STRING_OF_TIME = (
     "concat(date_format({0}, 'yyyy-MM-dd\\'T\\'HH:mm:ss'), CASE WHEN unix_micros({0}) % 1000000 = 0 THEN '' "
@@ -55,15 +64,31 @@ class TopicSink:
     def __init__(self, spark: SparkSession, handle: str, topic: str, options: Mapping[str, str]) -> None:
         self._spark, self._handle, self._topic = spark, handle, topic
         self._options = {**LIMITS, **options}
+        self._written: tuple[str, int] | None = None
+        """The batch of which a part is written, and the last place of that part."""
 
     def write(self, rows: Rows) -> None:
-        table = rows.data.append_column(_PLACE, _number(rows))
+        rest = self._find_rest(rows)
+        table = rest.slice(0, MOST_ROWS)
         prefix = f"{self._handle}/{rows.version}/{name_batch(rows.cursor)}/"
         # who reads the topic has no cursor, and cannot try numbers
         code = f"left(sha2(concat({quote_text(rows.cursor + '/')}, {_PLACE}), 256), 16)"
         self._send(
             table, f"concat({quote_text(prefix)}, {code})", write_object(rows.layout, rows.data), "rows"
         )
+        if rest.num_rows > MOST_ROWS:
+            self._written = rows.cursor, table.column(_PLACE)[-1].as_py()
+            raise UnfinishedError
+        self._written = None
+
+    def _find_rest(self, rows: Rows) -> pa.Table:
+        """By places, which stay where a change of policy takes rows out between two parts."""
+        import pyarrow.compute as pc
+
+        table = rows.data.append_column(_PLACE, _number(rows))
+        if self._written is None or self._written[0] != rows.cursor:
+            return table
+        return table.filter(pc.field(_PLACE) > self._written[1])
 
     def tell(self, event: Gap | Withdrawn | Closed) -> None:
         match event:
@@ -81,15 +106,30 @@ class TopicSink:
         self._send(pa.table({_PLACE: [0]}), key, value, event)
 
     def _send(self, table: pa.Table, key: str, value: str, event: str) -> None:
-        """In one task, so that rows keep their order within a partition."""
-        header = (
-            f"array(named_struct('key', 'event', 'value', CAST({quote_text(event)} AS BINARY))) AS headers"
-        )
-        frame = make_frame(self._spark, table).coalesce(1)
-        written = frame.selectExpr(f"{key} AS key", f"{value} AS value", header)
+        """In one task, so that rows keep their order within a partition. It fails only when nothing of it can come to the
+        topic any more: what waits for the hand-over to end is told then that it has (R10)."""
+        if not table.num_rows:
+            return
+        written = list_messages(make_frame(self._spark, table).coalesce(1), key, value, event)
         writer = written.write.format("kafka").option("topic", self._topic).option("includeHeaders", "true")
-        with _bounded(self._spark, WRITE_SECONDS + table.num_rows / ROWS_A_SECOND):
-            writer.options(**self._options).save()
+        try:
+            with _bounded(self._spark, WRITE_SECONDS + table.num_rows / ROWS_A_SECOND):
+                writer.options(**self._options).save()
+        except Exception:
+            # the client outlives the task, and sends what it has been given for so long
+            time.sleep(int(self._options[_DELIVERY]) / 1000 + MARGIN_SECONDS)
+            raise
+
+
+def list_messages(frame: DataFrame, key: str, value: str, event: str) -> DataFrame:
+    """Of a row that no message can hold there is the key, and that it is so."""
+    long = f"octet_length(key) + octet_length(value) > {LONGEST}"
+    name = f"IF({long}, 'too-long', {quote_text(event)})"
+    return frame.selectExpr(f"{key} AS key", f"{value} AS value").selectExpr(
+        "key",
+        f"IF({long}, '{{}}', value) AS value",
+        f"array(named_struct('key', 'event', 'value', CAST({name} AS BINARY))) AS headers",
+    )
 
 
 @contextmanager
@@ -97,13 +137,20 @@ def _bounded(spark: SparkSession, seconds: float) -> Iterator[None]:
     """Tasks that wait for a free core when the time is over never start, and those that run are told to end."""
     context, group = spark.sparkContext, f"sink-{uuid4().hex}"
     context.setJobGroup(group, "a sink", interruptOnCancel=True)
-    watch = threading.Timer(seconds, context.cancelJobGroup, [group])
-    watch.daemon = True
-    watch.start()
+    over = threading.Event()
+
+    def watch() -> None:
+        wait = seconds
+        while not over.wait(wait):
+            context.cancelJobGroup(group)
+            # a job that began only then has not heard of it
+            wait = _AGAIN
+
+    threading.Thread(target=watch, name="limit of a sink", daemon=True).start()
     try:
         yield
     finally:
-        watch.cancel()
+        over.set()
 
 
 def _number(rows: Rows) -> pa.Array:
