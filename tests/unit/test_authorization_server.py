@@ -237,3 +237,46 @@ def test_a_batch_of_a_feed_that_is_taken_again_keeps_its_closings(monkeypatch: p
     assert [is_closed(owner, each, {"P"}) for each in ("u1", "u2")] == [False, True]
     assert server.hearing.hear_feed("P", both, "u9") == "switch-owner"
     assert server.hearing.hear("P", [both], "u0", may=True) == ["switch-old"]
+
+
+def test_who_fills_a_topic_does_not_fill_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = _Engine(set())
+    engine.catalog = read_catalog(
+        "CREATE USER u0; CREATE USER u1; CREATE STREAM P (ts TIMESTAMP, id STRING) TIMESTAMP BY ts OWNER u0;"
+    )
+    server, clock = begin(engine)
+    events: list[Any] = []
+    monkeypatch.setattr(server, "record", events.extend)
+    said = [QueryPunctuation(f"x{at}", frozenset({"u1"}), False, at) for at in range(100)]
+    for sender, code in (("u0", "switch-unknown"), ("u1", "switch-owner"), (None, "switch-owner")):
+        assert {server.hearing.hear_feed("P", each, sender) for each in said} == {code}
+    # names that nobody has are told together
+    assert {server.hearing.hear_feed("P", said[0], f"no{at}") for at in range(100)} == {"switch-owner"}
+    assert [(each.principal, each.notices) for each in events] == [
+        ("u0", ("switch-unknown", "P")),
+        ("u1", ("switch-owner", "P")),
+        ("authorization", ("switch-owner", "P")),
+    ]
+    clock.time += 60_000_000
+    assert server.hearing.hear_feed("P", said[0], "u1") == "switch-owner"
+    assert events[3].notices == ("switch-owner", "P", "and 99 before")
+    # one that failed to be on record is not taken for one that is
+    monkeypatch.setattr(server, "record", lambda _: pytest.fail("the store is away"))
+    clock.time += 60_000_000
+    for _ in range(2):
+        with pytest.raises(pytest.fail.Exception):
+            server.hearing.hear_feed("P", said[0], "u1")
+
+
+@pytest.mark.parametrize("sender", ["", None])
+def test_nobody_is_not_the_owner_of_a_stream_without_one(
+    monkeypatch: pytest.MonkeyPatch, sender: str | None
+) -> None:
+    engine = _Engine(set())
+    engine.catalog = read_catalog(
+        "CREATE USER u1; CREATE STREAM P (ts TIMESTAMP, id STRING) TIMESTAMP BY ts;"
+    )
+    server, _ = begin(engine)
+    monkeypatch.setattr(server.hearing, "judge", lambda *_: None)
+    said = QueryPunctuation("Q", frozenset({"u1"}), False, 500)
+    assert server.hearing.hear_feed("P", said, sender) == "switch-owner"

@@ -439,3 +439,25 @@ def test_rows_keep_their_policies_where_the_disk_fails_for_a_moment(
     log, shield = open_both(tmp_path, make_stream())
     append(log, shield, _say_for("Nurse", 4, 3))
     assert _read_roles(log, 3) == {**wanted, 3: ["Nurse"]}
+
+
+def test_punctuations_for_queries_of_no_owner_ask_once_at_most(tmp_path: Path) -> None:
+    from sluicegate.policy.query_punctuation import QueryPunctuation
+    from sluicegate.runtime.shield.append import append_elements
+
+    stream = make_stream(INT)
+    log, guard = open_both(tmp_path, stream)
+    rows = write_elements(stream, [Row(0, each, None, None, None, None) for each in [None, "forger"] * 50])
+    texts = [
+        json.dumps({"query": f"x{at}", "srp": ["user:a"], "sign": "-", "ts": "1970-01-01"})
+        for at in range(100)
+    ]
+    rows = rows.set_column(rows.column_names.index("_sp"), "_sp", pa.array(texts))
+    asked: list[str | None] = []
+
+    def judge(said: QueryPunctuation, sender: str | None) -> str | None:
+        asked.append(sender)
+        return "switch-owner"
+
+    assert append_elements(log, guard, rows, 0, None, judge).dead == 100
+    assert asked == ["forger"]

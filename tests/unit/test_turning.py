@@ -22,8 +22,10 @@ from sluicegate.runtime.feed.dead_letters import read_dead_letters  # noqa: E402
 from sluicegate.runtime.feed.log_batch import BATCH_SHIFT  # noqa: E402
 from sluicegate.runtime.feed.source_log import SourceLog  # noqa: E402
 from sluicegate.runtime.feed.turning import (  # noqa: E402
+    MOST_SAID,
     carry_switches,
     find_query_level,
+    judge_batch,
     place_outside,
     refuse_all,
 )
@@ -84,6 +86,30 @@ def test_they_stand_between_the_rows_of_their_batch(tmp_path: Path) -> None:
 def test_of_several_partitions_a_closing_one_stands_before_and_an_opening_one_behind() -> None:
     one, other = QueryPunctuation("Q", None, False, 1), QueryPunctuation("Q", frozenset({"a"}), True, 2)
     assert place_outside(9, [(3, one), (4, other)]) == ((0, one), (9, other))
+
+
+def test_what_a_batch_of_a_feed_is_refused_is_asked_for_once_and_only_so_often() -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def judge(said: QueryPunctuation, sender: str | None) -> str | None:
+        asked.append((said.query, sender))
+        return "switch-owner" if sender != "own" else None if said.query == "Q" else "switch-unknown"
+
+    def say(query: str, positive: bool = False, ts: int = 1) -> QueryPunctuation:
+        return QueryPunctuation(query, frozenset({"a"}), positive, ts)
+
+    limited = judge_batch(judge)
+    assert {limited(say(f"x{at}"), None) for at in range(50)} == {"switch-owner"}
+    assert asked == []
+    assert {limited(say(f"x{at}"), "ann") for at in range(50)} == {"switch-owner"}
+    assert {limited(say("x", ts=at), "own") for at in range(50)} == {"switch-unknown"}
+    assert asked == [("x0", "ann"), ("x", "own")]
+    assert [limited(say("Q", ts=at), "own") for at in range(3)] == [None, None, None]
+    found = [limited(say(f"y{at}", positive=True), "own") for at in range(2 * MOST_SAID)]
+    assert found == ["switch-unknown"] * (MOST_SAID - 2) + ["switch-many"] * (MOST_SAID + 2)
+    assert limited(say("Q", positive=True), "own") == "switch-many"
+    # a closing one is heard whatever else there was
+    assert limited(say("Q", ts=9), "own") is None
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from sluicegate.policy.verdict import USER_MODELS
 SWITCH_CODES: dict[str, str] = {
     "switch-alone": "a punctuation for a query stands beside attributes of a tuple, or among punctuations for tuples",
     "switch-form": "a punctuation that cannot turn a switch: no query, roles instead of users, or opening for everybody",
-    "switch-many": "more punctuations for queries in one push than are taken at once",
+    "switch-many": "more punctuations for queries in one push or batch than are taken at once",
     "switch-old": "a punctuation that closes and is older than the last word on the switch, so that it would be discarded",
     "switch-order": "a punctuation for a query in a stream whose tuples wait for others (`ORDER ANY`)",
     "switch-owner": "a punctuation for a query from somebody who neither owns the stream nor administers",

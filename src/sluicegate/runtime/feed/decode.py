@@ -113,7 +113,8 @@ def _write_partition(frame: DataFrame) -> str:
 def _write_origin(stream: Stream, names: list[str], layout: Layout) -> list[str]:
     """Who sent an element, and which partition it came in."""
     column, trusted = find_sender_column(stream), find_trusted(stream)
-    sender = "sender" if column is None else f"CAST(a{names.index(column)} AS STRING)"
+    # an empty name is nobody's, as that of a stream without an owner is
+    sender = "sender" if column is None else f"nullif(CAST(a{names.index(column)} AS STRING), '')"
     if trusted is not None:
         sender = quote_text(trusted)
     place = "place" if layout in (Layout.JSON, Layout.RECORDS) else "CAST(NULL AS STRING)"

@@ -111,14 +111,21 @@ def read_rows(folder: Path, columns: Sequence[str]) -> pa.Table:
 
 def write_rows(folder: Path, tables: Sequence[pa.Table]) -> None:
     """A folder with one file, which appears whole."""
+    remove_all([folder])
+    replace_rows(folder, tables[0].schema, tables)
+
+
+def replace_rows(folder: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    """As `write_rows`, of tables that may be made of what is in the folder: it is there until they are written."""
     import pyarrow.parquet as pq
 
     making = folder.with_name(folder.name + TEMPORARY)
-    remove_all([making, folder])
+    remove_all([making])
     making.mkdir(parents=True)
-    with pq.ParquetWriter(making / "part-00000.parquet", tables[0].schema) as writer:
+    with pq.ParquetWriter(making / "part-00000.parquet", schema) as writer:
         for table in tables:
             writer.write_table(table, row_group_size=GROUP_ROWS)
     sync_files(making)
+    remove_all([folder])
     making.rename(folder)
     sync_folder(folder.parent)

@@ -33,7 +33,8 @@ Judge: TypeAlias = Callable[[QueryPunctuation, str | None], str | None]
 JudgeAll: TypeAlias = Callable[[Sequence[QueryPunctuation]], Sequence[str | None]]
 """The same for all that came together, in order."""
 MOST_SAID = 1_000
-"""Punctuations for queries in one push: each is judged, and on record."""
+"""Punctuations for queries in one push: each is judged, and on record. Of a feed's batch, those that are asked for in vain."""
+NOT_OWNER = "nothing says that the stream's owner sent it"
 ALONE = "a punctuation for a query stands by itself"
 _MARK = f'"{QUERY}"'
 _LONGEST = LONGEST_RAW // 4
@@ -99,14 +100,40 @@ def hear_texts(
             punctuation = read_query_punctuation_json(read_json_text(text), arrival)
         except DiagnosticError as error:
             told = error.diagnostics[0]
-            refused.append(Refused(place, told.code, told.message, text))
+            refused.append(Refused(place, told.code, told.message, text[:_LONGEST]))
             continue
         code = "switch-order" if stream.order_any else judge(punctuation, sender)
         if code is None:
             taken.append((place, punctuation))
         else:
-            refused.append(Refused(place, code, f"it is refused for `{punctuation.query[:60]}`", text))
+            message = f"it is refused for `{punctuation.query[:60]}`"
+            refused.append(Refused(place, code, message, text[:_LONGEST]))
     return Heard(tuple(taken), tuple(refused))
+
+
+def judge_batch(judge: Judge) -> Judge:
+    """For one batch of a feed: what is refused is asked for once, and only so often; what has no sender never.
+
+    How much a batch brings is for others to say than the owner, and each question may be on record.
+    """
+    known: dict[object, str] = {}
+
+    def judge_limited(punctuation: QueryPunctuation, sender: str | None) -> str | None:
+        if sender is None:
+            return "switch-owner"
+        asked = (sender, punctuation.query, punctuation.users, punctuation.positive)
+        found = known.get(sender) or known.get(asked)
+        if found is not None:
+            return found
+        if punctuation.positive and len(known) >= MOST_SAID:
+            # a closing one is asked for all the same: nobody's closing is lost because others say much
+            return "switch-many"
+        code = judge(punctuation, sender)
+        if code is not None:
+            known[sender if code == "switch-owner" else asked] = code
+        return code
+
+    return judge_limited
 
 
 def judge_ahead(texts: pa.ChunkedArray, stream: Stream, judge_all: JudgeAll) -> Judge:
@@ -143,6 +170,13 @@ def write_letters(refused: Sequence[Refused], number: int) -> pa.Table:
             RAW: pa.array([each.text[:_LONGEST] for each in refused], pa.string()),
         }
     )
+
+
+def cut_texts(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Their beginnings, as letters have them."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_slice_codeunits(texts, 0, _LONGEST)
 
 
 def place_all(

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.policy.model import Stream
-from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.cluster import refuse, runs_locally
-from sluicegate.runtime.feed.carriage import SP, find_trusted
+from sluicegate.runtime.feed.carriage import SP
 from sluicegate.runtime.feed.codes import refuse_feed
-from sluicegate.runtime.feed.dead_letters import DeadLetters
 from sluicegate.runtime.feed.log_batch import ARRIVAL, BATCH_SHIFT, LATE, LogBatch
-from sluicegate.runtime.feed.log_files import list_parquet, log_schema, read_rows, remove_all, write_rows
+from sluicegate.runtime.feed.log_files import list_parquet, remove_all
 from sluicegate.runtime.feed.misfits import PROBLEM, RAW
-from sluicegate.runtime.feed.said import Said
+from sluicegate.runtime.feed.sift import ROW_BITS, sift
 from sluicegate.runtime.feed.source_log import SourceLog
-from sluicegate.runtime.feed.turning import (
-    Heard,
-    Judge,
-    carry_switches,
-    hear_texts,
-    place_all,
-    place_outside,
-    refuse_all,
-    write_letters,
-)
+from sluicegate.runtime.feed.turning import Judge, carry_switches, refuse_all
 from sluicegate.targets.spark_text import quote_name
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, Observation
 
-PARTITIONS, ROW_BITS = 256, 24
+PARTITIONS = 256
 PATIENCE = 60.0
 """Seconds for the number of rows that tasks wrote, once they have."""
 _SERIAL, _WRITTEN = "_serial", "_written"
@@ -67,7 +54,7 @@ def write_batch(log: SourceLog, frame: DataFrame, number: int, judge: Judge = re
     if unnumbered:
         message = f"a batch of `{log.stream.name}` has more than {1 << ROW_BITS} rows of one partition"
         raise refuse_feed("feed-batch", message, "limit what the feed takes at once by its options")
-    dead, said = _sift(log, number, folder, SP in frame.columns, judge) if others else (0, ())
+    dead, said = sift(log, number, folder, SP in frame.columns, judge) if others else (0, ())
     return replace(log.describe(number, total - others, least, greatest, dead), said=said)
 
 
@@ -140,46 +127,3 @@ def _read_footers(folder: Path, stream: Stream) -> tuple[int, int, int, int | No
 def _bounds(statistics: Any) -> list[int]:
     """Physical values are microseconds; a group of NULLs alone has none."""
     return [statistics.min_raw, statistics.max_raw] if statistics.has_min_max else []
-
-
-def _sift(
-    log: SourceLog, number: int, folder: Path, carries: bool, judge: Judge
-) -> tuple[int, tuple[Said, ...]]:
-    """Malformed rows to the dead letters, punctuations to their places, the others back to the batch."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    schema = log_schema(log.stream)
-    carries = carries and carry_switches(log.stream) != log.stream
-    found: pa.Table = read_rows(folder, [*schema.names, PROBLEM, RAW, *([SP] if carries else [])])
-    bad = pc.is_null(found[LATE])
-    good = found.filter(pc.invert(bad)).select(schema.names).cast(schema)
-    others, said = found.filter(bad), tuple[Said, ...]()
-    letters = others.filter(pc.is_valid(others[PROBLEM])).select([ARRIVAL, PROBLEM, RAW])
-    if carries:
-        heard = _hear(log, others.filter(pc.is_null(others[PROBLEM])), judge)
-        said = place_all(log, number, good.sort_by(ARRIVAL), _place(found, good, heard))
-        letters = pa.concat_tables([letters, write_letters(heard.refused, 0).cast(letters.schema)])
-    if letters.num_rows:
-        DeadLetters(log.folder).append(number, letters)
-    write_rows(folder, [good])
-    return letters.num_rows, said
-
-
-def _hear(log: SourceLog, rows: pa.Table, judge: Judge) -> Heard:
-    """By their numbers in the log."""
-    rows, trusted = rows.sort_by(ARRIVAL), find_trusted(log.stream)
-    texts = zip(rows[ARRIVAL].to_pylist(), rows[SP].to_pylist(), strict=True)
-    return hear_texts([(at, text, trusted) for at, text in texts], log.stream, judge)
-
-
-def _place(found: pa.Table, good: pa.Table, heard: Heard) -> Sequence[tuple[int, QueryPunctuation]]:
-    """Each with how many rows came before it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    partitions = pc.shift_right(found[ARRIVAL], pa.scalar(ROW_BITS, pa.int64()))
-    if len(partitions.unique()) > 1:
-        return place_outside(good.num_rows, heard.taken)
-    numbers = good[ARRIVAL]
-    return tuple((pc.sum(pc.less(numbers, at)).as_py() or 0, each) for at, each in heard.taken)

@@ -261,7 +261,7 @@ def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -
     if sender is not None:
         at = names.index(sender)
         told = f"f{own[at]}" if at in own else f"a{at}"
-        cases.append(f"WHEN {told} IS NULL THEN 'it has no sender'")
+        cases.append(f"WHEN coalesce(CAST({told} AS STRING), '') = '' THEN 'it has no sender'")
         cases.append(f"WHEN NOT {_is_name(told)} THEN 'the name of its sender is too long'")
     where = "concat(' (', place.place, '/', place.at, ')')"
     return fitted.selectExpr(

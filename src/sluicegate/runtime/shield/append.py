@@ -22,6 +22,7 @@ from sluicegate.runtime.feed.turning import (
     Judge,
     find_query_level,
     hear_texts,
+    judge_batch,
     place_all,
     place_outside,
     refuse_all,
@@ -57,7 +58,7 @@ def append_elements(
 ) -> LogBatch:
     """Append a batch in order of arrival (the columns of `Shield.take`); it is complete after."""
     _check_size(log, elements)
-    divided = _divide(log, elements, judge)
+    divided = _divide(log, elements, judge_batch(judge))
     return _append(log, shield, shield.take(divided.elements, number, trusted), number, divided)
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 20
 _OLD = "switch-old"
+_QUIET = 60_000_000
+"""Microseconds in which what a feed is refused again is counted, and not written: who fills a topic must not fill the audit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Hearing:
         self._server = server
         self._read: tuple[Catalog | None, dict[int, frozenset[str]]] = (None, {})
         """By the number of a query, the streams that it reads under that catalog; replaced whole."""
+        self._refused: dict[tuple[str, str, str], tuple[int, int]] = {}
+        """Of each stream, sender and code, when it was on record last, and how often since; a stream has one feed."""
 
     def judge(self, stream: str, punctuation: QueryPunctuation) -> str | None:
         """The code by which a punctuation of a stream's owner is refused. It takes no lock: streams wait for it.
@@ -103,9 +107,29 @@ class Hearing:
         the last word may be one that stands behind it. At its place a switch discards what is older there.
         """
         found = self._server.engine.catalog.streams.get(stream)
-        may = found is not None and sender == (found.owner or "")
-        (heard,) = self._note(self._judge_all(stream, [said], sender, may), sender or "", takes_old=True)
+        # nobody's word is not that of a stream without an owner
+        may = found is not None and bool(sender) and sender == found.owner
+        (judged,) = self._judge_all(stream, [said], sender, may)
+        if judged.code is not None:
+            self._note_refused(judged, judged.code, sender or "")
+            return judged.code
+        (heard,) = self._note([judged], sender or "", takes_old=True)
         return None if heard.code == _OLD else heard.code
+
+    def _note_refused(self, heard: Heard, code: str, sender: str) -> None:
+        """The first of a while to the audit, with how many there were before; all of them are dead letters."""
+        # who is no user is counted with the others: such names are without end
+        known = sender if sender in self._server.engine.catalog.users else ""
+        key, now = (heard.stream, known, code), self._server.now()
+        last, more = self._refused.get(key, (None, 0))
+        if last is not None and 0 <= now - last < _QUIET:
+            self._refused[key] = (last, more + 1)
+            return
+        event = self._write_event([heard], sender)
+        if more:
+            event = replace(event, notices=(*event.notices, f"and {more} before"))
+        self._server.record([event])
+        self._refused[key] = (now, 0)
 
     def say_in(
         self, stream: str, sender: str, make: Callable[[int], QueryPunctuation]
