@@ -24,6 +24,7 @@ from sluicegate.runtime.kafka.options import (
     resolve_writer,
 )
 from sluicegate.runtime.kafka.signatures import load_sender_keys, sign_record
+from sluicegate.source import SourceText
 
 PLACE = "subscribe = 'ships', kafka.bootstrap.servers = 'a:9092,b:9092'"
 SASL = "kafka.security.protocol = 'SASL_SSL', kafka.sasl.mechanism = 'SCRAM-SHA-512', username = 'u', secret = 'topics'"
@@ -91,6 +92,54 @@ def test_declarations_that_are_refused(options: str, more: str, code: str, word:
     assert found.span.text == "kafka"
     if "geheim" in options:
         assert "geheim" not in found.span.source.text + found.message + str(found.help)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (f"({PLACE}, kafka.sasl.jaas.config = 'x password=\"geheim\";')", "feed-secret"),
+        (f"({PLACE}, password = 'geheim')", "feed-secret"),
+        (f"({PLACE}, secret = 'geheim!')", "feed-secret"),
+        (f"({PLACE}, maxOffsetsPerTrigger = 'geheim')", "feed-option"),
+        (f"({PLACE}, username = 'geheim')", "feed-option"),
+        ("(password = 'geheim', password = 'x')", "name-twice"),
+        ("(password = 'geheim' more)", "syntax"),
+        ("(password 'geheim')", "syntax"),
+        ("(password = geheim)", "syntax"),
+        ("(password = geheimé)", "unexpected-character"),
+        ("(password = 12geheim)", "unexpected-character"),
+        ("(password = 'geheim)", "unterminated"),
+        ("password = 'geheim'", "syntax"),
+        ("(x = 'geheim') TIMESTAMP BY nothing", "unknown-attribute"),
+        ("(x = 'geheim') OWNER nobody", "unknown-user"),
+        ("(x = 'geheim') WRONG", "syntax"),
+        ("(x = 'a', -- password = 'geheim'\n y = 'geheim') WRONG", "syntax"),
+    ],
+)
+@pytest.mark.parametrize(
+    "begin", ["ALTER STREAM S FROM kafka", "CREATE STREAM T (t TIMESTAMP, k INT) FROM kafka"]
+)
+def test_no_diagnostic_shows_a_value_of_options(begin: str, options: str, code: str) -> None:
+    text = f"CREATE STREAM S (t TIMESTAMP, k INT) TIMESTAMP BY t; {begin} OPTIONS {options};"
+    with pytest.raises(DiagnosticError) as refused:
+        read_catalog(text)
+    found = refused.value.diagnostics[0]
+    assert found.code == code
+    assert found.span is not None
+    assert "geheim" not in str(refused.value)
+    assert "geheim" not in found.span.shown
+    if code.startswith("feed-"):
+        assert found.span.text == "kafka"
+
+
+def test_what_is_no_value_of_options_is_shown() -> None:
+    text = "SELECT options, x FROM P WHERE options = 'a' AND p.options IN ('b') -- OPTIONS of c"
+    assert SourceText("<query>", text.split(" --")[0]).shown.text == text.split(" --")[0]
+    text = "CREATE STREAM S (t INT) FROM f OPTIONS (a = 'x', b.c = 5, 'd' = 'y;)') OWNER o; SET FACT f = 'z';"
+    shown = (
+        "CREATE STREAM S (t INT) FROM f OPTIONS (a = ***, b.c = *, *** = *****) OWNER o; SET FACT f = 'z';"
+    )
+    assert SourceText("<catalog>", text).shown.text == shown
 
 
 def test_what_a_declaration_says() -> None:

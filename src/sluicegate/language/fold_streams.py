@@ -62,8 +62,11 @@ def create_stream(state: State, statement: CreateStream) -> None:
 
 def alter_stream(state: State, statement: AlterStream) -> None:
     stream = find("stream", statement.name, state.streams)
+    # never the whole statement: what it says may be a secret
+    place = statement.name.span
     match statement.action:
         case StreamOptions() as options:
+            place = options.format.span if options.format else place
             if options.event_time is not None:
                 _refuse_result(stream, statement)
             changed = _with_options(state, stream, options)
@@ -77,8 +80,8 @@ def alter_stream(state: State, statement: AlterStream) -> None:
         case _:
             raise TypeError(f"unknown action {statement.action}")
     _check_stream(changed, statement.name.span)
-    check_ais_stream(changed, {}, statement.span)
-    check_kafka_stream(changed, statement.span)
+    check_ais_stream(changed, {}, place)
+    check_kafka_stream(changed, place)
     state.streams[stream.name] = changed
     _note_late(state, stream, changed)
     _check_results(state, stream, statement.span)

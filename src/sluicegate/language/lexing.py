@@ -154,6 +154,9 @@ def _explain(source: SourceText, at: int, stop: int) -> tuple[Diagnostic, int]:
     word = re.compile(r"\w+|.", re.DOTALL).match(text, at, stop)
     end = word.end() if word else at + 1
     shown = text[at : min(end, at + 60)]
+    if Span(source, at, end).shown != text[at:end]:
+        message = "a value of an option stands in single quotes"
+        return Diagnostic("unexpected-character", message, Span(source, at, end)), end
     if shown[0].isdigit():
         return Diagnostic(
             "bad-number", f"`{shown}` is neither a number nor a name", Span(source, at, end)
@@ -301,5 +304,5 @@ class Cursor:
     def fail_unexpected(self, wanted: str, *, help: str | None = None) -> NoReturn:
         """`expected …, found …` at the current token."""
         token = self.current
-        found = "the end of the text" if token.kind == END else f"`{self.span(token).text[:60]}`"
+        found = "the end of the text" if token.kind == END else f"`{self.span(token).shown[:60]}`"
         self.fail("syntax", f"expected {wanted}, found {found}", self.span(token), help)

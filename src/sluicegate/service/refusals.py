@@ -157,7 +157,7 @@ def _show_place(finding: Diagnostic) -> dict[str, Any] | None:
         "column": column,
         "start": span.start,
         "end": span.end,
-        "text": span.text[:_LONGEST_SHOWN],
+        "text": span.shown[:_LONGEST_SHOWN],
     }
 
 
