@@ -268,6 +268,16 @@ def test_revoked_while_down_the_log_does_not_show_what_is_denied_now(tmp_path: P
     assert list_ids(gate.read("h")[0]) == [2]
 
 
+def test_a_review_for_which_nothing_was_read_leaves_no_row(tmp_path: Path) -> None:
+    """What is left of the query has no batch in that tick, and so not even columns."""
+    gate, number = open_one(tmp_path)
+    gate.commit(0, [make_part({number: [1, 2]}, {number: 1})], {})
+    gate.change("h", 2, PAIR)
+    assert gate.review("h", 0, 2, pa.table({}))
+    gate.commit(1, [make_part({number: [3]}, {number: 2})], {})
+    assert list_ids(gate.read("h")[0]) == [3]
+
+
 def test_rows_of_a_later_version_than_the_one_in_force_are_never_served(tmp_path: Path) -> None:
     gate, number = open_one(tmp_path)
     gate.change("h", 5, PAIR)

@@ -333,6 +333,16 @@ def test_an_account_is_not_inherited_by_the_next_user_of_that_name(world: World)
     assert attempt(world, "chen", PASSWORD) == "sign-in-failed"
 
 
+def test_what_was_signed_for_a_dropped_user_without_an_account_does_not_seat_the_next(world: World) -> None:
+    accounts, whole = world.auth.accounts, world.catalog
+    at = [replace(whole, version=number) for number in range(3)]
+    accounts.forget_missing(at[1], lambda _: frozenset())
+    assert "dora" not in accounts.cutoffs()
+    assert "dora" not in accounts.passwords.users() | accounts.bearers.users()
+    accounts.forget_missing(at[2], lambda _: frozenset({"dora"}))
+    assert accounts.cutoffs()["dora"] > 0
+
+
 def test_a_gateway_that_is_behind_does_not_drop_anybody_again(world: World) -> None:
     accounts, whole = world.auth.accounts, world.catalog
     asked: list[int] = []

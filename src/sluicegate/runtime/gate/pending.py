@@ -69,14 +69,19 @@ def review_rows(state: State, record: Record, tick: int, version: int, allowed: 
 
 
 def _own_rows(allowed: pa.Table, number: int, layout: Layout) -> pa.Table:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    names = [column_name(at) for at in range(layout.width)]
+    if not allowed.num_columns:
+        # nothing was there to be asked: no row of the tick is allowed
+        return pa.table({name: pa.nulls(0) for name in names})
     own = (
         allowed.filter(pc.equal(allowed.column(NUMBER), number))
         if NUMBER in allowed.column_names
         else allowed
     )
-    return own.select([column_name(at) for at in range(layout.width)])
+    return own.select(names)
 
 
 def _keep(old: Stored, old_layout: Layout, new: pa.Table, layout: Layout) -> Stored:

@@ -28,9 +28,12 @@ def match_rows(
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    none = pa.array([], pa.int64())
+    if not old.num_rows or not new.num_rows:
+        return none, none
     left, right = _find_cells(old, old_layout), _find_cells(new, new_layout)
-    if left is None or right is None or not old.num_rows or not new.num_rows:
-        return pa.array([], pa.int64()), pa.array([], pa.int64())
+    if left is None or right is None:
+        return none, none
     group = pa.repeat(pa.scalar(0, pa.int64()), old.num_rows + new.num_rows)
     for name in left.keys() | right.keys():
         for codes in _encode(left.get(name), right.get(name), old.num_rows, new.num_rows):

@@ -72,7 +72,7 @@ class Past:
     def _is_kept(self, units: Sequence[Unit], passed: Passed) -> bool:
         """Whether the logs still have all that the tick read, and none of it was counted."""
         # of a table, what was in force then
-        tables = {name: mark for name, mark in passed.after if isinstance(self._logs[name], TableLog)}
+        tables = {name: mark for name, mark in passed.after if isinstance(self._logs.get(name), TableLog)}
         marks = {**dict(passed.before), **tables}
         return all(
             unit.cut is None
@@ -84,7 +84,9 @@ class Past:
         )
 
     def _reaches(self, stream: str, mark: Mark, reach: int | None) -> bool:
-        log = self._logs[stream]
+        log = self._logs.get(stream)
+        if log is None:
+            return False
         if isinstance(log, TableLog):
             return log.holds(mark.end)
         if mark.end < log.begin:

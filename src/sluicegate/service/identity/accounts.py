@@ -115,7 +115,8 @@ class Accounts:
         known = self.passwords.users() | self.bearers.users()
         seen = self._find_seen()
         dropped = dropped_since(seen) if seen is not None and seen < catalog.version else frozenset[str]()
-        gone = (known - set(catalog.users)) | (known & dropped)
+        # also who has no account here: what the issuer signed for one must not seat the other
+        gone = (known - set(catalog.users)) | dropped
         for user in gone:
             self.passwords.remove(user)
             self.end_all(user)
