@@ -221,10 +221,7 @@ class Followed:
             raise
         if asked.plan is None:
             return self.live.change(None)
-        from sluicegate.runtime.run_inputs import to_micros
-
-        since = None if greatest is None else to_micros(greatest) + 1
-        return self.live.change(Version(asked.plan, asked.environment, asked.streams), since)
+        return self.live.change(Version(asked.plan, asked.environment, asked.streams), greatest)
 
     def close(self) -> None:
         """Forget the policy's values; a query that still runs over the frame fails with `policy-missing`."""

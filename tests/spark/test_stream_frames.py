@@ -280,6 +280,62 @@ def test_no_micro_batch_meets_two_versions(spark: SparkSession, tmp_path: Path) 
     assert set(seen) == {(("a", 15),), (("b", 5), ("b", 15))}
 
 
+def test_a_continuous_trigger_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """It plans once for all its epochs, and would never read a change."""
+    frame = spark.readStream.format("rate").load()
+    given = frame.selectExpr("timestamp AS ts", "CAST(value AS INT) AS x", "'a' AS kind", "'n' AS name")
+    followed = _gate().authorize("ann", "SELECT x FROM T START AT EARLIEST").follow(spark, {"T": given})
+    writer = followed.frame.writeStream.format("console").trigger(continuous="1 second")
+    try:
+        with pytest.raises(Exception, match=r"(?i)continuous"):
+            writer.option("checkpointLocation", str(tmp_path / "check")).start().awaitTermination(20)
+    finally:
+        followed.close()
+
+
+def test_what_cannot_be_put_in_force_does_not_leave_the_old_values(make_feed: Callable[..., _Feed]) -> None:
+    feed = make_feed("SELECT x FROM T START AT EARLIEST")
+    feed.bring((1, 1, "a"))
+    with pytest.raises(DiagnosticError, match="constant-too-long"):
+        feed.followed.apply(_gate("b" * 70_000))
+    with pytest.raises(Exception, match="policy-changed"):
+        feed.bring((2, 2, "a"))
+    assert feed.rows() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "below",
+    ["T", "(SELECT ts, x FROM T UNION ALL SELECT ts, x FROM T AS o) AS u"],
+)
+def test_a_window_with_parts_of_two_processes_is_withheld(
+    spark: SparkSession, tmp_path: Path, below: str
+) -> None:
+    """The second one has other values, goes on with the state of the first, and does not know what that has read."""
+    query = f"SELECT COUNT(*) AS n FROM {below} [RANGE 10 SECONDS] START AT EARLIEST"
+    folder, stream = tmp_path / "T", _gate().catalog.streams["T"]
+    folder.mkdir()
+    seen: list[int] = []
+
+    def run(kind: str, *rows: tuple[int, int, str]) -> None:
+        for at, x, of in rows:
+            put_rows(folder, stream, [{"ts": BASE + at * SECOND, "x": x, "kind": of, "name": "tower"}], [at])
+        followed = _gate(kind).authorize("ann", query).follow(spark, {"T": read_rows(spark, folder, stream)})
+        writer = followed.frame.writeStream.foreachBatch(
+            lambda batch, _: seen.extend(row["n"] for row in batch.collect())
+        )
+        started = writer.option("checkpointLocation", str(tmp_path / "check")).start()
+        try:
+            started.processAllAvailable()
+        finally:
+            started.stop()
+            followed.close()
+
+    run("a", (1, 1, "a"), (11, 1, "a"), (12, 1, "a"))
+    assert seen == [1 + below.count("UNION")]
+    run("b", (13, 1, "b"), (21, 1, "b"), (50, 1, "b"))
+    assert seen == [1 + below.count("UNION")] * 2
+
+
 def _wait_for(condition: Callable[[], bool]) -> None:
     limit = time.monotonic() + 30
     while not condition():

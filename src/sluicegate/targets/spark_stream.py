@@ -69,6 +69,7 @@ from sluicegate.targets.spark_text import list_items, quote_name, quote_text
 TS, SUB, ROW, ENDED = "h_ts", "h_sub", "s", "ended"
 MESSAGES = {
     "policy-changed": "policy-changed: the authorized query has another plan now; authorize it again",
+    "policy-moved": "policy-moved: the values of the policy changed while a micro-batch began; start the query again",
     "policy-missing": "policy-missing: the values of the policy cannot be read",
     "withdrawn": "withdrawn: nothing of the query is allowed any more",
 }
@@ -80,7 +81,8 @@ MOST_WINDOWS = 200
 def check_row(row: str) -> str:
     """True, or an error that says why there is no subscription: nothing passes without one (R7)."""
     told = f"coalesce({row}.{ENDED}, {quote_text(MESSAGES['policy-missing'])})"
-    return f"if({row}.{Q} IS NULL, raise_error({told}), TRUE)"
+    # always true: a continuous trigger plans once for all its epochs, would read no change, and refuses the time of a batch
+    return f"if({row}.{Q} IS NULL, raise_error({told}), current_timestamp() IS NOT NULL)"
 
 
 def _no_fence(text: str) -> str:
@@ -102,6 +104,9 @@ class StreamContext(LiveContext):
     """The nodes at or below which Spark keeps rows from one micro-batch to the next."""
     alone: bool = False
     """Whether all there is to keep is one aggregate's, over one source's selections and projections."""
+    single: bool = False
+    """Whether one aggregate is all that keeps rows. The version is no key of it then: a window that saw two is withheld whole
+    (R11), also one of which a process under another version has left a part in the state."""
     joined: bool = False
     """Whether streams are joined with each other."""
     row: str = ""
@@ -170,6 +175,14 @@ class StreamContext(LiveContext):
             return [f"{alias}.{SUB} AS {SUB}"]
         return [f"i.{SUB} AS {SUB}"]
 
+    def join_tags(self, node: Join) -> list[str]:
+        """Where nothing is kept, each side has read the subscription of the same micro-batch, if not at the same moment:
+        a change in between fails the batch, which is run again, rather than let its pairs go."""
+        tags = super().join_tags(node)
+        if not tags or is_join_of_streams(node) or any(id(each) in self.kept for each in node.inputs):
+            return tags
+        return [f"if({tag}, TRUE, raise_error({quote_text(MESSAGES['policy-moved'])}))" for tag in tags]
+
     def _sides(self, node: Join) -> tuple[tuple[str, Node], ...]:
         return ("l", node.left), ("r", node.right)
 
@@ -199,6 +212,7 @@ def make_context(
         row=quote_name(row),
         kept=_find_kept(shape.root),
         alone=is_alone(shape.root),
+        single=_is_single(shape.root),
         joined=any(isinstance(node, Join) and is_stateful(node) for node in walk(shape.root)),
         tagged=tagged,
         reach=find_reach(shape.root),
@@ -228,10 +242,15 @@ def _find_kept(root: Node) -> frozenset[int]:
     return frozenset(kept)
 
 
-def is_alone(root: Node) -> bool:
-    """Then the version need not be a key: a window that saw two is withheld whole (R11), and nothing is made of it."""
+def _is_single(root: Node) -> bool:
     found = [node for node in walk(root) if is_stateful(node)]
-    if len(found) != 1 or len(sources(root)) != 1 or not isinstance(found[0], Aggregate):
+    return len(found) == 1 and isinstance(found[0], Aggregate)
+
+
+def is_alone(root: Node) -> bool:
+    """Whether one source's selections and projections are all that is below the one aggregate."""
+    found = [node for node in walk(root) if isinstance(node, Aggregate)]
+    if not _is_single(root) or len(sources(root)) != 1:
         return False
     node = found[0].input
     while isinstance(node, Select | Project):
@@ -322,7 +341,7 @@ def _write_aggregate(node: Aggregate, ctx: StreamContext) -> str:
     versions = [f"if(min({tag}) = max({tag}), max({tag}), NULL) AS {Q}" for tag in tags]
     rows = (
         f"SELECT {', '.join([*grouped, f'{start} AS {START}', *calls, *versions])} FROM ({_windowed(node, keys, ctx)}) AS i "
-        f"WHERE {released(start, node.window.size)} GROUP BY {', '.join([*grouped, *([] if ctx.alone else tags)])}"
+        f"WHERE {released(start, node.window.size)} GROUP BY {', '.join([*grouped, *([] if ctx.single else tags)])}"
     )
     items = [ctx.name(f"i.{key}", item.field.column) for key, item in zip(keys, node.group_by, strict=True)]
     items += [f"i.{name}" for name in kept]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from sluicegate.runtime.batch import check_given, check_served
 from sluicegate.runtime.network.lift import lift_joins
 from sluicegate.runtime.network.shapes import Shaped, find_shape
 from sluicegate.runtime.network.subscriptions import Subscription
+from sluicegate.runtime.run_inputs import to_micros
 from sluicegate.runtime.session import check_session, check_streaming
 from sluicegate.runtime.stream.build import build_frame
 from sluicegate.runtime.stream.live_table import LiveTable, find_version
@@ -91,28 +93,36 @@ class LiveFrame:
         if self._watch is not None and since == WITHHELD:
             self._watch.expect()
 
-    def change(self, version: Version | None, since: int | None = None) -> Change:
+    def change(self, version: Version | None, greatest: datetime | None = None) -> Change:
         """Put a new version in force from the next micro-batch on; None: nothing of the query is left.
 
-        `since` is the greatest event time that the sources had brought by then, where the caller knows it.
+        `greatest` is the latest event time that the sources had brought by then, where the caller knows it.
         """
         with self._lock:
             if self._table.ended:
                 return Change.ENDED
             if version is None:
                 return self._end("withdrawn")
-            shaped = version.shape()
-            if not self._fits(version, shaped):
-                return self._end("policy-changed")
-            self._version = version
-            if shaped.constants == self._shaped.constants:
-                return Change.NONE
-            self._shaped = shaped
-            self._since = WITHHELD if since is None else since
-            self._write()
-            if self._watch is not None and since is None:
-                self._watch.expect()
-            return Change.VALUES
+            try:
+                return self._follow(version, None if greatest is None else to_micros(greatest) + 1)
+            except BaseException:
+                # what cannot be put in force must not leave the version before in force
+                self._end("policy-changed")
+                raise
+
+    def _follow(self, version: Version, since: int | None) -> Change:
+        shaped = version.shape()
+        if not self._fits(version, shaped):
+            return self._end("policy-changed")
+        self._version = version
+        if shaped.constants == self._shaped.constants:
+            return Change.NONE
+        self._shaped = shaped
+        self._since = WITHHELD if since is None else since
+        self._write()
+        if self._watch is not None and since is None:
+            self._watch.expect()
+        return Change.VALUES
 
     def end(self, code: str) -> None:
         """Let the next micro-batch fail, with the code."""

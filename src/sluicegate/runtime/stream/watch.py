@@ -27,6 +27,8 @@ class Watch(StreamingQueryListener):
         self._lock = Lock()
         self._greatest: int | None = None
         self._begun: dict[str, float] = {}
+        self._unknown: dict[str, float] = {}
+        """Queries that may be over this frame, and until when they are known to have read nothing."""
         self._asked: float | None = None
         self._ahead = float("-inf")
         self._look_at_clock()
@@ -46,18 +48,23 @@ class Watch(StreamingQueryListener):
         self._spark.streams.removeListener(self)
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 — Spark's name
-        pass
+        with self._lock:
+            self._unknown[str(event.runId)] = _read_moment(event.timestamp)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 — Spark's name
-        pass
+        with self._lock:
+            if str(event.runId) in self._unknown:
+                self._unknown[str(event.runId)] = _read_moment(event.timestamp)
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 — Spark's name
         progress = event.progress
+        with self._lock:
+            self._unknown.pop(str(progress.runId), None)
         if self._observed.isdisjoint(progress.observedMetrics):
             return
         found = [progress.observedMetrics[name][GREATEST] for name in self._observed]
         found.append(_read_greatest(progress.eventTime))
-        begun = datetime.fromisoformat(progress.timestamp).timestamp()
+        begun = _read_moment(progress.timestamp)
         greatest = self._note(str(progress.runId), begun, [each for each in found if each is not None])
         if greatest is not None:
             self._tell(greatest)
@@ -65,6 +72,7 @@ class Watch(StreamingQueryListener):
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 — Spark's name
         with self._lock:
             self._begun.pop(str(event.runId), None)
+            self._unknown.pop(str(event.runId), None)
 
     def _note(self, run: str, begun: float, found: Sequence[int]) -> int | None:
         """The greatest event time, if it is what was waited for."""
@@ -73,11 +81,16 @@ class Watch(StreamingQueryListener):
             self._begun[run] = begun
             known = [] if self._greatest is None else [self._greatest]
             self._greatest = max([*known, *found], default=None)
-            late = self._asked is None or any(each <= self._asked for each in self._begun.values())
+            known_until = (*self._begun.values(), *self._unknown.values())
+            late = self._asked is None or any(each <= self._asked for each in known_until)
             if late or self._greatest is None:
                 return None
             self._asked = None
             return self._greatest
+
+
+def _read_moment(told: str) -> float:
+    return datetime.fromisoformat(told).timestamp()
 
 
 def _read_greatest(told: dict[str, str]) -> int | None:
