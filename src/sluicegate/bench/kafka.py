@@ -58,13 +58,15 @@ class Size:
     settle: int
     """Seconds of the pace that do not count."""
     pause: float
+    turns: int
+    """How often each way is paced."""
     kinds: tuple[Kind, ...]
     scales: bool
     """Whether clusters are started and compared."""
 
 
-FULL = Size(600_000, 150_000, 3, 1, 2_000, 25, 10, 2.0, KINDS, True)
-QUICK = Size(400, 200, 1, 0, 200, 1, 0, 0.5, (SELECT,), False)
+FULL = Size(600_000, 150_000, 3, 1, 2_000, 30, 10, 2.0, 3, KINDS, True)
+QUICK = Size(400, 200, 1, 0, 200, 1, 0, 0.5, 1, (SELECT,), False)
 
 
 def run(
@@ -174,9 +176,9 @@ def _ratio(kind: Kind, way: str, times: dict[str, list[float]], rows: int) -> Ro
 
 
 def _measure_latency(spark: Session, servers: str, folder: Path, size: Size) -> list[Row]:
-    """One after the other over the same pace; by hand before and after, since the machine may change meanwhile."""
+    """In turns over the same pace, of which the medians count: one slow batch is all that a hundredth of a run is."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for way in ("by_hand", *WAYS, *(("by_hand",) if size.settle else ())):
+    for way in ("by_hand", *WAYS) * size.turns:
         source, out = f"paced-{uuid4().hex}", f"out-{uuid4().hex}"
         topics = Topics(spark, servers, source, None, folder / "scratch", "latest")
         make_topic(spark, servers, source)
@@ -186,8 +188,8 @@ def _measure_latency(spark: Session, servers: str, folder: Path, size: Size) -> 
             _await_rows(spark, servers, out)
             sleep(size.pause)
         found.setdefault(way, []).append(_find_delays(spark, servers, out, size))
-    hand = [median(each[at] for each in found["by_hand"]) for at in (0, 1)]
-    return [_compare_delays(way, hand, found[way][0]) for way in ("by_hand", *WAYS)]
+    middle = {way: [median(each[at] for each in runs) for at in (0, 1)] for way, runs in found.items()}
+    return [_compare_delays(way, middle["by_hand"], middle[way]) for way in ("by_hand", *WAYS)]
 
 
 def _await_rows(spark: Session, servers: str, out: str) -> None:
@@ -250,7 +252,7 @@ def _find_delays(spark: Session, servers: str, out: str, size: Size) -> tuple[fl
     return float(kept[len(kept) // 2]), float(kept[len(kept) * 99 // 100])
 
 
-def _compare_delays(way: str, hand: list[float], found: tuple[float, float]) -> Row:
+def _compare_delays(way: str, hand: list[float], found: list[float]) -> Row:
     ratios = [round(each / of, 3) for each, of in zip(found, hand, strict=True)]
     return {
         "way": way,

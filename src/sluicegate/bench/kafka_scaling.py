@@ -93,7 +93,7 @@ def main(args: list[str]) -> int:
     """Of one cluster."""
     master, servers, topic, per_batch, rounds, scratch = args
     found = run_here(master, servers, topic, int(per_batch), int(rounds), Path(scratch), (SELECT, AGGREGATE))
-    print(json.dumps(found), flush=True)
+    sys.stdout.write(json.dumps(found) + "\n")
     return 0
 
 
