@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.usefixtures("folding")
 def test_the_notebook_runs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/library.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

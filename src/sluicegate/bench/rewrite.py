@@ -56,7 +56,7 @@ class Size:
 
 
 FULL = Size(figures=100, sets=100, ratios=300, listings=20, crowd=10_000)
-QUICK = Size(figures=3, sets=3, ratios=3, listings=1, crowd=500)
+QUICK = Size(figures=1, sets=1, ratios=1, listings=1, crowd=200)
 
 
 def run(json: bool, out: Path | None, quick: bool) -> dict[str, object]:
