@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.runtime import cluster_check
+from sluicegate.runtime import session as sessions
 from sluicegate.runtime.cluster import (
     SECRET_VARIABLE,
     Executors,
@@ -166,3 +168,13 @@ def test_a_client_of_spark_connect_is_refused() -> None:
     with pytest.raises(DiagnosticError) as error:
         check_session(client)
     assert code(error) == "spark-connect"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kafka.sasl.jaas.config", "kafka.ssl.truststore.password", "kafka.ssl.key.password", "url", "token"],
+)
+def test_plans_show_no_option_that_may_be_a_secret(tmp_path: Path, name: str) -> None:
+    """Also of a process that only writes topics."""
+    settings = sessions._settings(tmp_path, 2, {}, {})
+    assert re.search(settings["spark.sql.redaction.options.regex"].replace("(?i)", ""), name, re.IGNORECASE)

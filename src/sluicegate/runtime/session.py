@@ -51,9 +51,12 @@ STREAMING: Mapping[str, str] = {
 """What streaming frames rely on besides: that a source read twice does not hang, that nothing within a watermark is lost, and
 that a policy's values are read once in a micro-batch."""
 
+REDACTED, HIDDEN = "spark.sql.redaction.options.regex", "(?i)url|jaas|passw|secret|token|ssl"
+"""What plans do not show of the options of sources and sinks."""
 _OWN: Mapping[str, str] = {
     **MEANING,
     **STREAMING,
+    REDACTED: HIDDEN,
     "spark.sql.caseSensitive": "true",
     "spark.sql.streaming.join.stateFormatVersion": "4",
     "spark.sql.catalogImplementation": "in-memory",

@@ -15,12 +15,10 @@ from sluicegate.runtime.kafka.options import resolve_reader, select_client
 from sluicegate.runtime.kafka.records import Records
 from sluicegate.runtime.kafka.signatures import load_sender_keys
 from sluicegate.runtime.kafka.topic import TopicWatch
+from sluicegate.runtime.session import HIDDEN, REDACTED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_REDACTED = "spark.sql.redaction.options.regex"
-_HIDDEN = "(?i)url|jaas|passw|secret|token|ssl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +37,8 @@ def open_topic(spark: SparkSession, stream: Stream) -> OpenTopic:
     plan_messages(carry(stream), topic.messages, [name for name, _ in topic.parts])
     records = Records(topic, load_sender_keys(topic.sender_secrets) if topic.sender_secrets else None)
     options = resolve_reader(topic, stream.punctuated_by is not None)
-    # what plans show of options
-    spark.conf.set(_REDACTED, _HIDDEN)
+    # also in a session that is not of our making
+    spark.conf.set(REDACTED, HIDDEN)
     frame = spark.readStream.format("kafka").options(**options).load()
     # last: it holds a client, which nobody closes where this fails
     watch = TopicWatch(spark, stream.name, topic.topic, select_client(options), topic.stops_on_loss)
