@@ -293,6 +293,30 @@ def test_a_continuous_trigger_is_refused(spark: SparkSession, tmp_path: Path) ->
         followed.close()
 
 
+def test_a_stream_meets_a_table_with_conditions_on_both_sides(spark: SparkSession, tmp_path: Path) -> None:
+    table = "CREATE STREAM V (x INT, kind STRING);"
+    grant = "CREATE GRANT third READ (x) ON V WHERE kind = self.kind TO Reader;"
+    gate = Gate(read_catalog(f"{table}{CATALOG.format(kind='a', more='')}{grant}"))
+    stream = gate.catalog.streams["T"]
+    rows = [(1, 1, "a"), (2, 2, "a"), (3, 3, "b"), (4, 4, "a")]
+    made = [{"ts": BASE + at * SECOND, "x": x, "kind": kind, "name": "tower"} for at, x, kind in rows]
+    put_rows(tmp_path / "T", stream, made, list(range(len(made))))
+    known = spark.createDataFrame([(1, "a"), (2, "b"), (3, "a"), (4, "a")], "x INT, kind STRING")
+    inputs = {"T": read_rows(spark, tmp_path / "T", stream), "V": known}
+    asked = gate.authorize("ann", "SELECT T.x FROM T JOIN V ON T.x = V.x START AT EARLIEST")
+    followed = asked.follow(spark, inputs, early=True)
+    seen: list[int] = []
+    writer = followed.frame.writeStream.foreachBatch(
+        lambda batch, _: seen.extend(row["x"] for row in batch.collect())
+    )
+    started = writer.option("checkpointLocation", str(tmp_path / "check")).trigger(availableNow=True).start()
+    try:
+        started.awaitTermination()
+    finally:
+        followed.close()
+    assert sorted(seen) == [1, 4]
+
+
 def test_what_cannot_be_put_in_force_does_not_leave_the_old_values(make_feed: Callable[..., _Feed]) -> None:
     feed = make_feed("SELECT x FROM T START AT EARLIEST")
     feed.bring((1, 1, "a"))
