@@ -200,8 +200,9 @@ class Followed:
         """Ask again under another version of the catalog.
 
         Where only values differ, the frame goes on with the new ones, and windows that were open are withheld (R11): all
-        that begin before `greatest`, the latest event time that was read before the change, or, where that is not given,
-        before what the running micro-batch and the next one bring. Where the plan differs, or nothing is left, the frame
+        that begin before `greatest`, the latest event time that was read before the change (which the caller knows for
+        certain: no micro-batch may be under way), or, where that is not given, before what the running micro-batch and the
+        next one bring. Where the plan differs, or nothing is left, the frame
         ends: the next micro-batch fails with `policy-changed` or `withdrawn`.
         """
         from sluicegate.runtime.stream.live_frame import Version

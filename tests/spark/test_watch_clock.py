@@ -33,7 +33,9 @@ def report(seen: watch.Watch, begun: float, greatest: int) -> None:
     """The progress of a micro-batch that began then."""
     told = datetime.fromtimestamp(begun, UTC).isoformat()
     metrics = {"o": {GREATEST: greatest}}
-    progress = SimpleNamespace(observedMetrics=metrics, eventTime={}, timestamp=told, runId="r")
+    progress = SimpleNamespace(
+        observedMetrics=metrics, eventTime={}, sources=[None], numInputRows=1, timestamp=told, runId="r"
+    )
     seen.onQueryProgress(SimpleNamespace(progress=progress))
 
 
@@ -45,7 +47,7 @@ def test_a_batch_from_before_the_change_does_not_begin_windows(
     clock, told = Clock(), list[int]()
     monkeypatch.setattr(watch, "time", clock)
     spark: Any = SimpleNamespace(streams=SimpleNamespace(addListener=lambda _: None))
-    seen = watch.Watch(spark, ["o"], told.append)
+    seen = watch.Watch(spark, ["o"], lambda greatest, _: told.append(greatest))
     clock.go(10)
     under_way = clock.wall
     clock.go(1)

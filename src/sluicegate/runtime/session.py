@@ -51,6 +51,8 @@ STREAMING: Mapping[str, str] = {
 """What streaming frames rely on besides: that a source read twice does not hang, that nothing within a watermark is lost, and
 that a policy's values are read once in a micro-batch."""
 
+_READING = frozenset({"ConvertToLocalRelation", "ConstantFolding", "OptimizeOneRowRelationSubquery"})
+"""The rules by which a micro-batch reads its subscription once, while it is planned (`stream.local_row`)."""
 REDACTED, HIDDEN = "spark.sql.redaction.options.regex", "(?i)url|jaas|passw|secret|token|ssl"
 """What plans do not show of the options of sources and sinks."""
 _OWN: Mapping[str, str] = {
@@ -261,11 +263,9 @@ def check_streaming(spark: SparkSession) -> None:
     """Refuse a session under whose settings a streaming frame would lose rows or hang, or mix two versions of a policy."""
     _check(spark, STREAMING)
     excluded = spark.conf.get(_EXCLUDED, None) or ""
-    if any(rule.strip().endswith(".ConvertToLocalRelation") for rule in excluded.split(",")):
-        # by it a micro-batch reads its subscription once, while it is planned (`stream.local_row`)
-        message = (
-            f"the setting `{_EXCLUDED}` takes `ConvertToLocalRelation` away, which streaming frames need"
-        )
+    away = {rule.strip().rpartition(".")[2] for rule in excluded.split(",")} & _READING
+    if away:
+        message = f"the setting `{_EXCLUDED}` takes `{min(away)}` away, which streaming frames need"
         raise _refuse("spark-setting", message, f"leave it out of `{_EXCLUDED}`")
 
 

@@ -10,7 +10,7 @@ subscription again: what an older version let into a state is then dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sluicegate.errors import Diagnostic, DiagnosticError
@@ -68,7 +68,7 @@ from sluicegate.targets.spark_text import list_items, quote_name, quote_text
 
 TS, SUB, ROW, ENDED = "h_ts", "h_sub", "s", "ended"
 MESSAGES = {
-    "policy-changed": "policy-changed: the authorized query has another plan now; authorize it again",
+    "policy-changed": "policy-changed: the authorized query has another plan now; authorize it again, with a new checkpoint",
     "policy-moved": "policy-moved: the values of the policy changed while a micro-batch began; start the query again",
     "policy-missing": "policy-missing: the values of the policy cannot be read",
     "withdrawn": "withdrawn: nothing of the query is allowed any more",
@@ -113,6 +113,10 @@ class StreamContext(LiveContext):
     """The table with the subscription as a struct, in one column."""
     begins: bool = True
     """Whether tuples before a moment are left out; else their times need not be read for it."""
+    micros: frozenset[int] = frozenset()
+    """The parameters that the row has as microseconds where there is no state: the row is a constant there, which conditions on
+    it stand in the plan with. Behind state that would be too much: what Spark knows to be false it does not run, and what it
+    knows to be equal it does not compare, though the state may have it otherwise."""
     moments: Mapping[str, str] = field(default_factory=dict)
     """The quoted names of the columns of the streams' tables that have the watermark."""
 
@@ -123,11 +127,11 @@ class StreamContext(LiveContext):
         there, needed = id(node) in self.fresh, sorted(find_parameters(reader))
         joins = not there and (bool(needed) or id(reader) in self.fresh or id(node) not in self.tagged)
         if not joins:
-            given = [f"i.{SUB}.p{index} AS p{index}" for index in needed]
+            given = self._list_given(needed)
             return f"(SELECT {', '.join(['i.*', *given])} FROM {step}) AS i" if given else step
         if id(node) not in self.kept:
             # not a join: Spark reads the row once for a micro-batch, and then compares with constants
-            given = [f"i.{SUB}.{name}" for name in (Q, *(f"p{index}" for index in needed))]
+            given = [f"i.{SUB}.{Q}", *self._list_given(needed)]
             met = f"SELECT i.*, (SELECT {ROW} FROM {self.row}) AS {SUB} FROM {step}"
             return (
                 f"(SELECT {', '.join(['i.*', *given])} FROM ({met}) AS i WHERE {check_row('i.' + SUB)}) AS i"
@@ -142,6 +146,14 @@ class StreamContext(LiveContext):
         )
         fenced = self.stateful and self.shapes[id(node)].timed
         return f"{self.fence(text)} AS i" if fenced else f"({text}) AS i"
+
+    def _list_given(self, needed: Sequence[int]) -> list[str]:
+        values = {index: f"i.{SUB}.p{index}" for index in needed}
+        if not self.stateful:
+            values |= {
+                index: f"timestamp_micros({values[index]})" for index in needed if index in self.micros
+            }
+        return [f"{value} AS p{index}" for index, value in values.items()]
 
     def hold(self, node: Select, condition: str) -> str:
         """Above the watermark, if nothing else is in the way: lateness is the same for every policy (R17, I4)."""
@@ -195,6 +207,7 @@ def make_context(
     moments: Mapping[str, str],
     fence: Callable[[str], str] = _no_fence,
     begins: bool = True,
+    micros: frozenset[int] = frozenset(),
 ) -> StreamContext:
     """All that the steps of a shape need; refused, by name, where it cannot be written."""
     require(shape, ABILITIES)
@@ -202,7 +215,7 @@ def make_context(
     found = sources(shape.root)
     spark.check_arrival(found)
     shapes = find_shapes(shape.root)
-    tagged = find_tagged(shape.root)
+    tagged = _find_tagged(shape.root)
     return StreamContext(
         EMPTY,
         shapes,
@@ -219,10 +232,21 @@ def make_context(
         fresh=_find_fresh(shape.root, tagged),
         fence=fence,
         begins=begins,
+        micros=micros,
         stateful=any(is_stateful(node) for node in walk(shape.root)),
         moments={stream: quote_name(name) for stream, name in moments.items()},
         binary=True,
     )
+
+
+def _find_tagged(root: Node) -> frozenset[int]:
+    """Those that need the subscription, and what a single aggregate keeps: a process under another plan may have left a part."""
+    found = set(find_tagged(root))
+    for node in walk(root):
+        kept = isinstance(node, Aggregate) and _is_single(root)
+        if kept or any(id(each) in found for each in node.inputs):
+            found.add(id(node))
+    return frozenset(found)
 
 
 def _find_fresh(root: Node, tagged: frozenset[int]) -> frozenset[int]:
@@ -365,7 +389,8 @@ def _windowed(node: Aggregate, keys: list[str], ctx: StreamContext) -> str:
     # a window that leaves gaps is one without, of the rows outside of them
     width = max(size, step)
     window = f"window(i.{TS}, '{width} microseconds', '{step} microseconds') AS {_WINDOW}"
-    inside = f" AND pmod(i.{TIME}, CAST({step} AS BIGINT)) < {size}" if step > size else ""
+    # by the watermark's column, above which such a condition stays
+    inside = f" AND pmod(unix_micros(i.{TS}), CAST({step} AS BIGINT)) < {size}" if step > size else ""
     where = f"i.{TS} IS NOT NULL{inside}"
     return f"SELECT {', '.join(['i.*', *values, window])} FROM {ctx.read(node.input, node)} WHERE {where}"
 
@@ -386,9 +411,11 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
     if id(root) in ctx.fresh:
         where = _bounds("i." + SUB, ctx)
         return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(where)}"
-    if id(root) in ctx.tagged and not ctx.joined:
+    if not ctx.stateful or (id(root) in ctx.tagged and not ctx.joined):
         met = f"SELECT i.*, (SELECT {ROW} FROM {ctx.row}) AS {SUB} FROM {step} AS i"
-        allowed = f"if(i.{Q} = i.{SUB}.{Q}, {' AND '.join(_bounds('i.' + SUB, ctx))}, FALSE)"
+        allowed = " AND ".join(_bounds("i." + SUB, ctx))
+        if id(root) in ctx.tagged:
+            allowed = f"if(i.{Q} = i.{SUB}.{Q}, {allowed}, FALSE)"
         return f"SELECT {list_items(items)} FROM ({met}) AS i WHERE {check_row('i.' + SUB)} AND {allowed}"
     # a join, since a condition would be moved below the state, where it knows nothing of later changes
     where = [*([f"i.{Q} = q.{Q}"] if id(root) in ctx.tagged else []), *_bounds("q", ctx)]

@@ -13,6 +13,7 @@ from sluicegate.graph.operators import Join, Source, sources, walk
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.frames import check_frame
+from sluicegate.runtime.stream.live_table import LiveTable
 from sluicegate.targets.spark_stream import (
     ROW,
     TS,
@@ -46,7 +47,7 @@ def build_frame(
     names: list[str],
     frames: Mapping[str, DataFrame],
     streams: Mapping[str, Stream],
-    subscription: DataFrame,
+    table: LiveTable,
     begins: bool,
 ) -> Built:
     """The shape's result under the names; `begins`: the subscription has a start. Views have names that nobody else has, and only while a step is analysed."""
@@ -55,17 +56,23 @@ def build_frame(
     tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted(found))}
     moments = {stream: _free_name(each) for stream, each in found.items() if each.event_time is not None}
     views = _Views(spark, mark)
-    ctx = make_context(shape, tables, f"v{mark}_q", f"v{mark}_row", moments, views.fence, begins)
+    ctx = make_context(
+        shape, tables, f"v{mark}_q", f"v{mark}_row", moments, views.fence, begins, table.find_micros()
+    )
     ordered = {each.stream for each in sources(shape.root) if ctx.needs[id(each)].order}
     for stream, source in found.items():
         _check_source(source, frames[stream], stream in ordered)
     observed = {stream: f"sluicegate_{table}" for stream, table in tables.items() if stream in moments}
     try:
-        views.add(f"v{mark}_q", subscription.where(check_row(ROW)).select(f"{ROW}.*"))
-        views.add(f"v{mark}_row", subscription)
-        for stream, table in tables.items():
+        if ctx.stateful:
+            subscription = table.open(spark)
+            views.add(f"v{mark}_q", subscription.where(check_row(ROW)).select(f"{ROW}.*"))
+            views.add(f"v{mark}_row", subscription)
+        else:
+            views.add(f"v{mark}_row", table.open_constant(spark))
+        for stream, name in tables.items():
             seen = None if ctx.alone else observed.get(stream)
-            views.add(table, _prepare(frames[stream], streams[stream], moments, seen, ctx.stateful))
+            views.add(name, _prepare(frames[stream], streams[stream], moments, seen, ctx.stateful))
         delay = max((_delay(streams[stream]) for stream in found), default=0)
         frame = _build_steps(shape, names, ctx, views, mark, delay)
         return _mark(frame, tuple(observed.values()), ctx)

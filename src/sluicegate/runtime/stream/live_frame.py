@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from sluicegate.expr.evaluate import Environment
-from sluicegate.expr.values import LONG_MAX
+from sluicegate.expr.values import LONG_MAX, LONG_MIN
 from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.model import Stream
@@ -83,15 +83,18 @@ class LiveFrame:
             self._write()
             names = [name for name, _ in result_columns(version.plan)]
             shape = self._shaped.shape if early else lift_joins(self._shaped.shape)
-            table = self._table.open(spark)
-            built = build_frame(spark, shape, names, frames, version.streams, table, start is not None)
+            built = build_frame(spark, shape, names, frames, version.streams, self._table, start is not None)
         except BaseException:
-            self._table.remove()
+            self._table.close()
             raise
         self.frame: DataFrame = built.frame
-        self._watch = Watch(spark, built.observed, self._begin_windows) if built.observed else None
-        if self._watch is not None and since == WITHHELD:
-            self._watch.expect()
+        self._expected, self._floor = 0, LONG_MIN if start is None else start
+        self._follows = since == WITHHELD
+        self._watch = None
+        if built.observed:
+            self._watch = Watch(spark, built.observed, self._begin_windows, self._begin_query)
+        if since == WITHHELD:
+            self._expect()
 
     def change(self, version: Version | None, greatest: datetime | None = None) -> Change:
         """Put a new version in force from the next micro-batch on; None: nothing of the query is left.
@@ -118,11 +121,22 @@ class LiveFrame:
         if shaped.constants == self._shaped.constants:
             return Change.NONE
         self._shaped = shaped
-        self._since = WITHHELD if since is None else since
-        self._write()
-        if self._watch is not None and since is None:
-            self._watch.expect()
+        if since is None:
+            self._withhold()
+        else:
+            self._since, self._expected = max(since, self._floor), 0
+            self._write()
         return Change.VALUES
+
+    def _withhold(self) -> None:
+        """Until it is known what may have been read by now, no window is whole."""
+        self._since = WITHHELD
+        self._write()
+        self._expect()
+
+    def _expect(self) -> None:
+        if self._watch is not None:
+            self._expected = self._watch.expect()
 
     def end(self, code: str) -> None:
         """Let the next micro-batch fail, with the code."""
@@ -147,16 +161,24 @@ class LiveFrame:
 
     def _end(self, code: str) -> Change:
         self._table.end(code)
+        if self._watch is not None:
+            self._watch.stop()
         return Change.ENDED
 
     def _write(self) -> None:
         constants = self._shaped.constants
-        row = Subscription(find_version(constants), constants, self._start, self._since)
+        row = Subscription(find_version(self._shaped), constants, self._start, self._since)
         self._table.write(row)
 
-    def _begin_windows(self, greatest: int) -> None:
+    def _begin_windows(self, greatest: int, expected: int) -> None:
         """All that an older version may have read is known: windows after it are whole (R11)."""
         with self._lock:
-            if self._since == WITHHELD and not self._table.ended:
-                self._since = greatest + 1
+            if self._since == WITHHELD and self._expected == expected and not self._table.ended:
+                self._since = max(greatest + 1, self._floor)
                 self._write()
+
+    def _begin_query(self) -> None:
+        """Another query over the frame, or the same again: what it begins with, a window may have a part of (R8)."""
+        with self._lock:
+            if self._follows and self._since != WITHHELD and not self._table.ended:
+                self._withhold()

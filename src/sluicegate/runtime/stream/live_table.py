@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.expr.types import Kind, Type
 from sluicegate.expr.values import LONG_MIN
-from sluicegate.runtime.network.shapes import Constant
+from sluicegate.runtime.network.shapes import Shaped
 from sluicegate.runtime.network.subscriptions import Subscription, find_values
 from sluicegate.runtime.stream.local_row import LocalRow
 from sluicegate.targets.spark_stream import ENDED, MESSAGES, ROW
@@ -21,7 +21,8 @@ from sluicegate.targets.spark_text import spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_BOUNDS = ("q", "start", "since")
+_NUMBER = "q"
+_BOUNDS = (_NUMBER, "start", "since")
 
 
 class LiveTable:
@@ -34,48 +35,58 @@ class LiveTable:
 
     def open(self, spark: SparkSession) -> DataFrame:
         """The table as a frame of one struct, which Spark reads again in every micro-batch; it is written already."""
-        names = [*_BOUNDS, *(f"p{at}" for at in range(len(self._types))), ENDED]
-        types = [*("BIGINT" for _ in _BOUNDS), *map(_written_type, self._types), "STRING"]
-        values = [f"s.{name}" for name in names]
-        for at, of in enumerate(self._types, len(_BOUNDS)):
-            values[at] = _read(values[at], of)
-        schema = ", ".join(f"{name} {of}" for name, of in zip(names, types, strict=True))
-        listed = ", ".join(f"'{name}', {value}" for name, value in zip(names, values, strict=True))
-        parsed = self._kept.open(spark).selectExpr(f"from_json(value, '{schema}') AS s")
+        names = [*_BOUNDS, *(f"p{at}" for at in range(len(self._types)))]
+        values = {name: f"s.{name}" for name in names}
+        for at, of in enumerate(self._types):
+            values[f"p{at}"] = _read(values[f"p{at}"], of)
+        # without its number nothing of the row counts
+        values |= {_NUMBER: f"if(ended IS NULL, s.{_NUMBER}, NULL)", ENDED: "ended"}
+        listed = ", ".join(f"'{name}', {value}" for name, value in values.items())
+        parsed = self._kept.open(spark).selectExpr(f"from_json(value, '{self._schema()}') AS s", "ended")
         return parsed.selectExpr(f"named_struct({listed}) AS {ROW}")
+
+    def open_constant(self, spark: SparkSession) -> DataFrame:
+        """The same for scalar subqueries, whose values stand in the plan of a micro-batch as constants; times as `find_micros`."""
+        from pyspark.sql.functions import from_json
+
+        # a text that is none fails the batch: as NULL it could hide every row, and the batch would pass
+        mode = {"mode": "FAILFAST"}
+        return self._kept.open_constant(spark, lambda text: from_json(text, self._schema(), mode).alias(ROW))
+
+    def find_micros(self) -> frozenset[int]:
+        """The parameters that the constant row has as microseconds."""
+        return frozenset(at for at, of in enumerate(self._types) if of.kind is Kind.TIMESTAMP)
+
+    def _schema(self) -> str:
+        types = dict.fromkeys(_BOUNDS, "BIGINT")
+        types |= {f"p{at}": _written_type(of) for at, of in enumerate(self._types)}
+        return ", ".join(f"{name} {of}" for name, of in {**types, ENDED: "STRING"}.items())
 
     def write(self, row: Subscription) -> None:
         """From the next micro-batch on, this is the row. What has ended stays ended."""
-        if not self.ended:
-            self._replace(json.dumps(self._list(row), allow_nan=False))
+        if self.ended:
+            return
+        try:
+            self._kept.replace(json.dumps(self._list(row), allow_nan=False))
+        except BaseException:
+            # closed: the old row must not be read on
+            self.close()
+            raise
 
     def end(self, code: str) -> None:
-        """From the next micro-batch on, there is none, and the batch says why."""
-        self.ended = True
-        self._replace(json.dumps({ENDED: MESSAGES[code]}))
+        """From the next micro-batch on, there is none, and the batch says why. Why it ended first is why it ended."""
+        if not self.ended:
+            self.ended = True
+            self._kept.end(MESSAGES[code])
 
     def close(self) -> None:
-        """The values are gone, and with them what runs over the frame."""
-        if not self.ended:
-            self.end("policy-missing")
-
-    def remove(self) -> None:
-        """Without the row, no micro-batch runs."""
-        self.ended = True
-        self._kept.remove()
+        """What still runs over the frame fails."""
+        self.end("policy-missing")
 
     def _list(self, row: Subscription) -> dict[str, object]:
         bounds = (row.start, row.since)
         found: dict[str, object] = dict(zip(_BOUNDS, [row.number, *map(_bound, bounds)], strict=True))
         return found | {f"p{at}": value for at, value in enumerate(find_values(self._types, row))}
-
-    def _replace(self, text: str) -> None:
-        try:
-            self._kept.replace(text)
-        except BaseException:
-            # closed: the old row must not be read on
-            self.remove()
-            raise
 
 
 def _bound(least: int | None) -> int:
@@ -90,6 +101,8 @@ def _read(value: str, of: Type) -> str:
     return f"timestamp_micros({value})" if of.kind is Kind.TIMESTAMP else value
 
 
-def find_version(constants: Sequence[Constant]) -> int:
-    """A number of these constants, the same in every process: a state that outlives one tells versions apart by it."""
-    return int.from_bytes(sha256(repr(tuple(constants)).encode()).digest()[:8], "big") >> 1
+def find_version(shaped: Shaped) -> int:
+    """A number of this shape with these constants, the same in every process: a state that outlives one tells versions apart
+    by it, also those that have no constant, or the same ones."""
+    told = repr((shaped.key, tuple(shaped.constants)))
+    return int.from_bytes(sha256(told.encode()).digest()[:8], "big") >> 1

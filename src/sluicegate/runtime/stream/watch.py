@@ -22,8 +22,17 @@ class Watch(StreamingQueryListener):
     Until then a batch may be under way that read the row before; its tuples count too.
     """
 
-    def __init__(self, spark: SparkSession, observed: Sequence[str], tell: Callable[[int], None]) -> None:
-        self._spark, self._observed, self._tell = spark, frozenset(observed), tell
+    def __init__(
+        self,
+        spark: SparkSession,
+        observed: Sequence[str],
+        tell: Callable[[int, int], None],
+        begin: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`tell` gets besides how often `expect` had been called; `begin` is called when a query over the frame starts, before
+        its first micro-batch."""
+        self._spark, self._observed, self._tell, self._begin = spark, frozenset(observed), tell, begin
+        self._times = 0
         self._lock = Lock()
         self._greatest: int | None = None
         self._begun: dict[str, float] = {}
@@ -34,9 +43,12 @@ class Watch(StreamingQueryListener):
         self._look_at_clock()
         spark.streams.addListener(self)
 
-    def expect(self) -> None:
+    def expect(self) -> int:
+        """How often that was; an answer to an earlier one is none to a later one."""
         with self._lock:
             self._asked = self._look_at_clock()
+            self._times += 1
+            return self._times
 
     def _look_at_clock(self) -> float:
         """The latest that the clock may have told by now: one that was set back since a micro-batch began told more then."""
@@ -50,6 +62,17 @@ class Watch(StreamingQueryListener):
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 — Spark's name
         with self._lock:
             self._unknown[str(event.runId)] = _read_moment(event.timestamp)
+        if self._may_be_over_it(event):
+            self._begin()
+
+    def _may_be_over_it(self, event: Any) -> bool:
+        """Unless its plan can be looked at and names nothing of the frame."""
+        try:
+            query: Any = self._spark.streams.get(str(event.id))
+            plan = str(query._jsq.streamingQuery().analyzedPlan())
+        except Exception:  # noqa: BLE001 — what cannot be looked at counts as over it
+            return True
+        return any(each in plan for each in self._observed)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802 — Spark's name
         with self._lock:
@@ -57,27 +80,34 @@ class Watch(StreamingQueryListener):
                 self._unknown[str(event.runId)] = _read_moment(event.timestamp)
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 — Spark's name
-        progress = event.progress
-        with self._lock:
-            self._unknown.pop(str(progress.runId), None)
+        progress, run = event.progress, str(event.progress.runId)
+        begun = _read_moment(progress.timestamp)
         if self._observed.isdisjoint(progress.observedMetrics):
+            with self._lock:
+                if progress.numInputRows:
+                    self._unknown.pop(run, None)
+                elif run in self._unknown:
+                    # without rows Spark does not tell whose it is
+                    self._unknown[run] = begun
             return
         found = [progress.observedMetrics[name][GREATEST] for name in self._observed]
-        found.append(_read_greatest(progress.eventTime))
-        begun = _read_moment(progress.timestamp)
-        greatest = self._note(str(progress.runId), begun, [each for each in found if each is not None])
-        if greatest is not None:
-            self._tell(greatest)
+        if len(progress.sources) == 1:
+            # of several sources it could be another's
+            found.append(_read_greatest(progress.eventTime))
+        told = self._note(run, begun, [each for each in found if each is not None])
+        if told is not None:
+            self._tell(*told)
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 — Spark's name
         with self._lock:
             self._begun.pop(str(event.runId), None)
             self._unknown.pop(str(event.runId), None)
 
-    def _note(self, run: str, begun: float, found: Sequence[int]) -> int | None:
-        """The greatest event time, if it is what was waited for."""
+    def _note(self, run: str, begun: float, found: Sequence[int]) -> tuple[int, int] | None:
+        """The greatest event time, if it is what was waited for, and how often that was asked."""
         with self._lock:
             self._look_at_clock()
+            self._unknown.pop(run, None)
             self._begun[run] = begun
             known = [] if self._greatest is None else [self._greatest]
             self._greatest = max([*known, *found], default=None)
@@ -86,7 +116,7 @@ class Watch(StreamingQueryListener):
             if late or self._greatest is None:
                 return None
             self._asked = None
-            return self._greatest
+            return self._greatest, self._times
 
 
 def _read_moment(told: str) -> float:
