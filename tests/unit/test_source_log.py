@@ -185,6 +185,35 @@ def test_cut_forgets_what_is_neither_new_nor_recent(tmp_path: Path) -> None:
     assert _rows(again) == [(400, 4 << 32, False)]
 
 
+def test_a_hole_is_told(tmp_path: Path) -> None:
+    log = _open(tmp_path)
+    for time in (100, 10, 110, 120):
+        _append(log, time)
+    assert log.covers(0, 4)
+    assert log.covers(4, 4)
+    assert not log.covers(0, 5)
+    log.cut(before=4, least_time=50)
+    assert [each.first for each in log.batches()] == [0, 2, 3]
+    assert [log.covers(at, at + 1) for at in range(4)] == [True, False, True, True]
+    assert not log.covers(0, 3)
+    log.compact(before=4)
+    assert [(each.first, each.last) for each in log.batches()] == [(0, 0), (2, 3)]
+    assert log.covers(3, 4)
+    assert not log.covers(1, 4)
+
+
+def test_batches_without_times_go_with_those_before_them(tmp_path: Path) -> None:
+    log = _open(tmp_path)
+    for time in (None, 100, None, 200, None):
+        _append(log, time)
+    log.cut(before=5, least_time=100)
+    assert [each.first for each in log.batches()] == [1, 2, 3, 4]
+    log.cut(before=5, least_time=150)
+    assert [each.first for each in log.batches()] == [3, 4]
+    log.cut(before=5, least_time=250)
+    assert log.batches() == ()
+
+
 def test_batches_put_together_hold_the_same(tmp_path: Path) -> None:
     log = _filled(tmp_path, 6)
     before = _rows(log)

@@ -102,6 +102,15 @@ class SourceLog:
         found = self.batches(begin, end)
         return tuple(each for each in found if each.greatest is None or each.greatest >= least_time)
 
+    def covers(self, begin: int, end: int) -> bool:
+        """Whether every batch with a number in [begin, end) is still kept: what is forgotten may lie between others."""
+        at = begin
+        for each in self.batches(begin, end):
+            if each.first > at:
+                return False
+            at = each.last + 1
+        return at >= end
+
     @property
     def begin(self) -> int:
         """The first number that is kept; equal to `end` when there is none."""
@@ -228,16 +237,13 @@ class SourceLog:
             self._save(replace(self._state, finished=True))
 
     def cut(self, before: int, least_time: int | None) -> None:
-        """Forget the batches below `before` that have nothing at or after `least_time`."""
+        """Forget the batches below `before` that have nothing at or after `least_time`; one without times goes with those
+        that came before it.
+        """
         with self._upkeep:
             self._withdraw()
             with self._lock:
-                gone = [
-                    each
-                    for each in self._batches
-                    if each.last < before
-                    and (least_time is None or each.greatest is None or each.greatest < least_time)
-                ]
+                gone = _find_old([each for each in self._batches if each.last < before], least_time)
                 if not gone:
                     return
                 forgotten = self._state.forgotten
@@ -335,6 +341,16 @@ class SourceLog:
         remove_all(path for path in self._meta.iterdir() if path.name not in metas)
         remove_all(path for path in self._data.iterdir() if path.name not in data)
         remove_all(self.folder.glob(f"*{TEMPORARY}"))
+
+
+def _find_old(batches: Iterable[LogBatch], least_time: int | None) -> list[LogBatch]:
+    gone, is_first = [], True
+    for each in batches:
+        if least_time is None or (is_first if each.greatest is None else each.greatest < least_time):
+            gone.append(each)
+        else:
+            is_first = False
+    return gone
 
 
 def find_later(left: int | None, right: int | None) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from sluicegate.errors import InvariantError
 from sluicegate.runtime.gate.events import Committed, Part
-from sluicegate.runtime.gate.files import TickFile, publish, sync_file, write_footer, write_stream
+from sluicegate.runtime.gate.files import TickFile, map_file, publish, sync_file, write_footer, write_stream
 from sluicegate.runtime.gate.grouping import group_rows, join_indexes
 from sluicegate.runtime.gate.state import State
 
@@ -46,10 +46,12 @@ def commit_tick(state: State, tick: int, parts: Sequence[Part], positions: Posit
             # as a restart will read them
             told = json.loads(json.dumps(found))
             write_footer(file, committed, told, kept, spans)
-            size = file.tell()
+            file.flush()
+            # by its own name, which nothing else ever has
+            content = map_file(temporary)
             state.registry.flush()
             publish(file, temporary, path)
-            made = TickFile(path, committed, told, kept, tuple(spans), size)
+            made = TickFile(path, committed, told, kept, tuple(spans), content)
             state.store.keep_open(made)
             state.enter(made)
             state.trim()

@@ -29,22 +29,29 @@ _MAGIC = b"SLGTICK1"
 
 @dataclass(frozen=True, slots=True)
 class TickFile:
-    """A complete tick as it lies on disk; tables are mapped, and read when touched."""
+    """A complete tick as it lies on disk; tables are mapped, and read when touched.
+
+    `content` is the very file that the index is of, whatever lies under the path later.
+    """
 
     path: Path
     committed: Committed
     positions: dict[str, Any]
     index: dict[int, Slice]
     parts: tuple[tuple[int, int], ...]
-    size: int
+    content: pa.Buffer
     _tables: dict[int, pa.Table] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return int(self.content.size)
 
     def read_slice(self, found: Slice) -> pa.Table:
         return self.read_part(found.part).slice(found.start, found.count)
 
     def read_part(self, at: int) -> pa.Table:
         if at not in self._tables:
-            self._tables[at] = _map_stream(self.path, *self.parts[at])
+            self._tables[at] = _open_stream(self.content.slice(*self.parts[at]))
         return self._tables[at]
 
 
@@ -114,10 +121,9 @@ def write_footer(
 
 def read_tick(path: Path) -> TickFile:
     """A tick's footer; FileNotFoundError where the log was cut meanwhile, `gate-log` where the file is damaged."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        footer = _read_footer(file, size)
-    if footer is None:
+    content = map_file(path) if path.stat().st_size else None
+    footer = None if content is None else _read_footer(content)
+    if content is None or footer is None:
         raise refuse_log(f"`{path.name}` is damaged")
     return TickFile(
         path,
@@ -125,33 +131,38 @@ def read_tick(path: Path) -> TickFile:
         footer["positions"],
         {number: Slice(*rest) for number, *rest in footer["index"]},
         tuple((start, length) for start, length in footer["parts"]),
-        size,
+        content,
     )
 
 
-def _read_footer(file: IO[bytes], size: int) -> dict[str, Any] | None:
-    if size < _TAIL.size:
-        return None
-    file.seek(size - _TAIL.size)
-    length, check, magic = _TAIL.unpack(file.read(_TAIL.size))
-    if magic != _MAGIC or length > size - _TAIL.size:
-        return None
-    file.seek(size - _TAIL.size - length)
-    text = file.read(length)
-    return dict(json.loads(text)) if zlib.crc32(text) == check else None
-
-
-def _map_stream(path: Path, start: int, length: int) -> pa.Table:
+def map_file(path: Path) -> pa.Buffer:
+    """What lies under the path now; it stays so when the path is given to another file, and holds none open."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as source:
-        source.seek(start)
-        return pa.ipc.open_stream(source.read_buffer(length)).read_all()
+        return source.read_buffer()
+
+
+def _read_footer(content: pa.Buffer) -> dict[str, Any] | None:
+    end = content.size - _TAIL.size
+    if end < 0:
+        return None
+    length, check, magic = _TAIL.unpack(content.slice(end).to_pybytes())
+    if magic != _MAGIC or length > end:
+        return None
+    text = content.slice(end - length, length).to_pybytes()
+    return dict(json.loads(text)) if zlib.crc32(text) == check else None
+
+
+def _open_stream(content: pa.Buffer) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(content).read_all()
 
 
 def read_stream(path: Path) -> pa.Table:
     """A whole file that is one Arrow stream."""
-    return _map_stream(path, 0, path.stat().st_size)
+    return _open_stream(map_file(path))
 
 
 def refuse_log(message: str) -> DiagnosticError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sluicegate.runtime.gate.files import TickFile, publish, write_footer, write_stream
+from sluicegate.runtime.gate.files import TickFile, map_file, publish, write_footer, write_stream
 from sluicegate.runtime.gate.grouping import Slice
 from sluicegate.runtime.gate.state import State
 
@@ -40,10 +40,12 @@ def _rewrite(state: State, tick: int, ended: frozenset[int]) -> None:
             # taken row by row: a slice would bring along the values beside it
             spans.append(write_stream(file, found.read_part(at).take(np.concatenate(places))))
         write_footer(file, found.committed, found.positions, index, spans)
-        size = file.tell()
+        file.flush()
+        # by its own name, which nothing else ever has
+        content = map_file(temporary)
         with state.lock:
             if state.is_shut or not state.has_tick(tick):
                 return
             publish(file, temporary, found.path)
-            made = TickFile(found.path, found.committed, found.positions, index, tuple(spans), size)
+            made = TickFile(found.path, found.committed, found.positions, index, tuple(spans), content)
             state.replace_tick(made, ended)

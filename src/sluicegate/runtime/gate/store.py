@@ -67,6 +67,8 @@ class Store:
         for each in (*self._ticks.glob("*" + TEMPORARY), *self._reviews.glob("*" + TEMPORARY)):
             each.unlink()
         self._open: OrderedDict[int, TickFile] = OrderedDict()
+        self._removed = 0
+        """How often what was known of a file ceased to be so."""
         self._guard = Lock()
 
     def close(self) -> None:
@@ -98,28 +100,37 @@ class Store:
             temporary.unlink(missing_ok=True)
 
     def open_tick(self, tick: int) -> TickFile:
-        with self._guard:
-            if tick in self._open:
-                self._open.move_to_end(tick)
-                return self._open[tick]
-        found = read_tick(self.tick_path(tick))
-        self.keep_open(found)
-        return found
+        while True:
+            with self._guard:
+                if tick in self._open:
+                    self._open.move_to_end(tick)
+                    return self._open[tick]
+                removed = self._removed
+            found = read_tick(self.tick_path(tick))
+            with self._guard:
+                if tick not in self._open and self._removed == removed:
+                    self._keep(found)
+                    return found
+            # another was first, or the file was perhaps written anew while it was read
 
     def keep_open(self, found: TickFile) -> None:
         with self._guard:
-            self._open[found.committed.tick] = found
-            while len(self._open) > _KEPT_OPEN:
-                self._open.popitem(last=False)
+            self._keep(found)
+
+    def _keep(self, found: TickFile) -> None:
+        self._open[found.committed.tick] = found
+        while len(self._open) > _KEPT_OPEN:
+            self._open.popitem(last=False)
 
     def remove_open(self, tick: int) -> None:
         """What is known of its file is no longer so."""
         with self._guard:
             self._open.pop(tick, None)
+            self._removed += 1
 
     def remove_tick(self, tick: int) -> None:
-        self.remove_open(tick)
         self.tick_path(tick).unlink(missing_ok=True)
+        self.remove_open(tick)
 
     def remove_review(self, number: int, tick: int) -> None:
         self._review_path(number, tick).unlink(missing_ok=True)
@@ -131,6 +142,9 @@ class Store:
             rows = self.read_review(number, tick)[0]
             # not in the index: the tick's rows were taken off the disk, and nobody reads the review either
             return replace(rows, version=found.index[number].version if number in found.index else 0)
+        if number not in found.index:
+            # its query has ended, and its rows were taken off the disk
+            raise FileNotFoundError(found.path)
         return Stored(found.read_slice(found.index[number]), version=found.index[number].version)
 
     def read_review(self, number: int, tick: int) -> tuple[Stored, int]:

@@ -226,7 +226,9 @@ class Evaluator:
                 for each in self._logs[name].reaching(low, 0, ends[name])
                 if each.least is not None and each.least < after
             ]
-            frames[name] = self._read(name, found).where(self._between(name, low, after))
+            frames[name] = self._read_arrived(name, found, 0, ends[name]).where(
+                self._between(name, low, after)
+            )
         for name in unit.untimed:
             frames[name] = self._read_between(name, 0, ends[name])
         return frames
@@ -255,16 +257,19 @@ class Evaluator:
                 marks = before[name].end, after[name].end
                 frames |= read_parts(self._spark, table, self._read, marks, unit)
                 continue
+            begin, end = before[name].end, after[name].end
             if new[name]:
-                frame = self._read(name, new[name])
+                frame = self._read_arrived(name, new[name], begin, end)
                 frames[name_rows(name, Rows.NEW)] = frame.where(_FRESH) if joined else frame
             if joined:
                 log, timed = self._logs[name], name in unit.timed
                 since = low if timed else _BEGINNING
-                old = log.reaching(since, 0, before[name].end) if before[name].end else ()
+                old = log.reaching(since, 0, begin) if begin else ()
                 kept = self._between(name, since, TIMESTAMP_MAX) if timed else _FRESH
-                frames[name_rows(name, Rows.OLD)] = self._read(name, old).where(kept)
-                frames[name_rows(name, Rows.ALL)] = self._read(name, (*old, *new[name])).where(kept)
+                # what was put together may be both old and new
+                every = tuple(dict.fromkeys((*old, *new[name])))
+                frames[name_rows(name, Rows.OLD)] = self._read_arrived(name, old, 0, begin).where(kept)
+                frames[name_rows(name, Rows.ALL)] = self._read_arrived(name, every, 0, end).where(kept)
         return frames
 
     def _read_between(self, stream: str, before: int, after: int) -> DataFrame:
@@ -272,7 +277,16 @@ class Evaluator:
         log = self._logs[stream]
         if isinstance(log, TableLog):
             return read_versions(self._spark, log, self._read, before, after)
-        return self._read(stream, log.batches(before, after))
+        return self._read_arrived(stream, log.batches(before, after), before, after)
+
+    def _read_arrived(self, stream: str, batches: Sequence[LogBatch], begin: int, end: int) -> DataFrame:
+        """Of the batches, the rows with numbers in [begin, end): what was put together since a tick reaches beyond it."""
+        frame, arrival = self._read(stream, batches), quote_name(ARRIVAL)
+        if any(each.first < begin for each in batches):
+            frame = frame.where(f"{arrival} >= {_write_bound(begin << BATCH_SHIFT)}")
+        if any(each.last >= end for each in batches):
+            frame = frame.where(f"{arrival} < {_write_bound(end << BATCH_SHIFT)}")
+        return frame
 
     def _read(self, stream: str, batches: Sequence[LogBatch]) -> DataFrame:
         schema = log_schema(self._logs[stream].stream)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sluicegate.runtime.feed.source_log import SourceLog
+from sluicegate.runtime.gate.layout import NUMBER
 from sluicegate.runtime.network.evaluate import Evaluator
-from sluicegate.runtime.network.places import Mark, Place
+from sluicegate.runtime.network.places import Place, find_time
+from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.subscriptions import Subscription
+from sluicegate.runtime.network.switching import number_query
 from sluicegate.runtime.network.tuple_windows import Carried
 from sluicegate.runtime.network.turns import Shape, Turn
 from sluicegate.runtime.network.units import Unit
@@ -40,11 +43,14 @@ class Past:
         self._ticks: OrderedDict[int, dict[int, Passed]] = OrderedDict()
 
     def remember(self, tick: int, done: Sequence[Turn]) -> None:
-        self._ticks[tick] = {
+        """What the tick was for those with rows in it: nothing else is ever reviewed."""
+        shared: dict[Passed, Passed] = {}
+        found = {
             query.number: Passed(turn.before, turn.after, query.start, query.since)
             for turn in done
-            for query in turn.queries
+            for query in _find_given(turn)
         }
+        self._ticks[tick] = {number: shared.setdefault(each, each) for number, each in found.items()}
         while len(self._ticks) > _HISTORY:
             self._ticks.popitem(last=False)
 
@@ -71,29 +77,48 @@ class Past:
 
     def _is_kept(self, units: Sequence[Unit], passed: Passed) -> bool:
         """Whether the logs still have all that the tick read, and none of it was counted."""
-        # of a table, what was in force then
-        tables = {name: mark for name, mark in passed.after if isinstance(self._logs.get(name), TableLog)}
-        marks = {**dict(passed.before), **tables}
+        known = dict(passed.before).keys()
         return all(
             unit.cut is None
-            and all(
-                name in marks and self._reaches(name, marks[name], unit.reach if _looks_back(unit) else None)
-                for name in unit.streams
-            )
+            and known >= set(unit.streams)
+            and all(self._has(name, unit, passed) for name in unit.streams)
             for unit in units
         )
 
-    def _reaches(self, stream: str, mark: Mark, reach: int | None) -> bool:
-        log = self._logs.get(stream)
+    def _has(self, stream: str, unit: Unit, passed: Passed) -> bool:
+        log, end = self._logs.get(stream), dict(passed.after)[stream].end
         if log is None:
             return False
         if isinstance(log, TableLog):
-            return log.holds(mark.end)
-        if mark.end < log.begin:
+            # what was in force then
+            return log.holds(end)
+        begin = self._find_first(stream, unit, passed)
+        if begin is not None and not log.covers(begin, end):
             return False
-        if reach is None or log.forgotten is None:
+        if not _looks_back(unit) or log.forgotten is None:
             return True
-        return mark.watermark is not None and log.forgotten < mark.watermark - reach
+        time = find_time(unit, passed.before)
+        return time is not None and log.forgotten < time - unit.reach
+
+    def _find_first(self, stream: str, unit: Unit, passed: Passed) -> int | None:
+        """The number of the first batch that the tick read whatever its times; None where it read by time alone."""
+        before, after = dict(passed.before), dict(passed.after)
+        if stream in unit.untimed and (unit.by_time or unit.reading.joined):
+            return 0
+        if unit.by_time:
+            return None
+        plain = [each for each in unit.untimed if not isinstance(self._logs.get(each), TableLog)]
+        # a row without a time meets tuples of any time
+        is_met = unit.reading.joined and any(before[each] != after[each] for each in plain)
+        return 0 if is_met else before[stream].end
+
+
+def _find_given(turn: Turn) -> Iterator[Running]:
+    """The queries of a turn that it has rows for."""
+    numbers = {
+        number_query(number) for table in turn.tables for number in table.column(NUMBER).unique().to_pylist()
+    }
+    return (each for each in turn.queries if each.number in numbers)
 
 
 def _looks_back(unit: Unit) -> bool:
