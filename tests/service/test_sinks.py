@@ -41,6 +41,11 @@ def _attach(world: StillWorld, user: str, handle: str, sink: str = "files") -> i
     return world.call(user, "PUT", f"/v1/queries/{handle}/sink", json={"sink": sink}).status_code
 
 
+def _sign_in(world: StillWorld, *roles: str) -> None:
+    asked = {"user": "ann", "password": PASSWORD, "roles": list(roles)}
+    world.tokens["ann"] = world.post(None, "/v1/sign-in", asked).json()["token"]
+
+
 def test_rows_go_to_the_sink_until_it_is_taken_away(world: StillWorld, tmp_path: Path) -> None:
     handle = world.register("ann")
     world.give(handle, ("a", 1.0))
@@ -92,7 +97,7 @@ def test_a_role_that_is_lost_ends_it(world: StillWorld, tmp_path: Path) -> None:
 def test_a_sink_that_is_taken_from_its_user_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the query itself is as it was (R10)."""
+    """Also where the query itself would go on (R10)."""
     writing, may_end = threading.Event(), threading.Event()
     write = ParquetSink.write
 
@@ -103,10 +108,10 @@ def test_a_sink_that_is_taken_from_its_user_is_waited_for(
 
     monkeypatch.setattr(ParquetSink, "write", write_slowly)
     with serve_still(tmp_path, sinks=_declare(tmp_path)) as world:
+        # a query of a session ends with the session's role, and would be waited for by that
+        monkeypatch.setattr(world.gateway, "_end_lost", lambda: None)
         world.change("CREATE ROLE Sender; ALTER USER ann ADD ROLE Sender;")
-        # the role is not one of the session's, so the query does not end with it
-        sign_in = {"user": "ann", "password": PASSWORD, "roles": ["Doctor"]}
-        world.tokens["ann"] = world.post(None, "/v1/sign-in", sign_in).json()["token"]
+        _sign_in(world, "Doctor", "Sender")
         handle = world.register("ann")
         assert _attach(world, "ann", handle, "sent") == 200
         world.give(handle, ("a", 1.0))
@@ -120,9 +125,24 @@ def test_a_sink_that_is_taken_from_its_user_is_waited_for(
         assert not change.is_alive()
         assert _found(tmp_path, handle) == ["a"]
         world.give(handle, ("b", 2.0))
-        with world.follow("ann", handle) as events:
-            events.wait_rows(2, 10)
+        running = world.gateway.engine.find(handle)
+        assert running is not None
+        assert not world.gateway.sending._may_write(handle, running.number, _declare(tmp_path)[2], True)
         assert _found(tmp_path, handle) == ["a"]
+
+
+def test_a_role_that_a_session_left_aside_opens_no_sink(world: StillWorld, tmp_path: Path) -> None:
+    world.change("CREATE ROLE Sender; ALTER USER ann ADD ROLE Sender;")
+    _sign_in(world, "Doctor")
+    handle = world.register("ann")
+    assert _attach(world, "ann", handle, "sent") == 403
+    running = world.gateway.engine.find(handle)
+    assert running is not None
+    files, _, sent = _declare(tmp_path)
+    assert world.gateway.sending._may_write(handle, running.number, files, True)
+    assert not world.gateway.sending._may_write(handle, running.number, sent, True)
+    _sign_in(world, "Doctor", "Sender")
+    assert _attach(world, "ann", world.register("ann"), "sent") == 200
 
 
 def test_a_query_that_is_dropped_and_asked_again_has_no_sink(

@@ -14,7 +14,7 @@ import pytest
 from sluicegate.errors import DiagnosticError
 from sluicegate.runtime.gate.events import Closed, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.gate import Gate
-from sluicegate.runtime.gate.sinks import ParquetSink, Sink, SinkThread, Turn
+from sluicegate.runtime.gate.sinks import LingeringError, ParquetSink, Sink, SinkThread, Turn
 from unit.gate_world import PAIR, make_allowed, make_part, open_one
 
 
@@ -260,3 +260,86 @@ def test_another_s_rows_go_while_one_fails(tmp_path: Path) -> None:
     fine.stop()
     assert [ids for _, ids in memory.ticks] == [[1], [2], [3]]
     assert len(errors) == 1
+
+
+class Lingering(Memory):
+    """Whose writes fail, and may still arrive."""
+
+    def __init__(self, seconds: float = 1.5) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def write(self, rows: Rows) -> None:
+        raise LingeringError(self.seconds, OSError("a row that this topic does not take"))
+
+    def tell(self, event: Gap | Withdrawn | Closed) -> None:
+        raise LingeringError(self.seconds, OSError("away"))
+
+
+def test_a_write_that_may_still_arrive_holds_up_changes_and_no_other_query(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path / "gate")
+    second = gate.open("fine", 1, PAIR)
+    gate.commit(0, [make_part({number: [0]}, {number: 1})], {})
+    gate.commit(1, [make_part({second: [1]}, {second: 1})], {})
+    errors: list[Exception] = []
+    memory, turn = Memory(), Turn(threading.Semaphore(1))
+    bad = SinkThread(gate, "h", Lingering(), tmp_path / "bad", on_error=errors.append, turn=turn)
+    began = time.monotonic()
+    bad.start()
+    _await(lambda: turn.pause > 0)
+    assert not bad.settle(0.0)
+    fine = SinkThread(gate, "fine", memory, tmp_path / "fine", on_error=_fail, turn=turn)
+    fine.start()
+    _await(lambda: bool(memory.ticks))
+    assert not errors
+    assert not bad.settle(0.0)
+    gate.change("h", 2, PAIR)
+    assert time.monotonic() - began >= 1.5
+    _await(lambda: bool(errors))
+    bad.stop()
+    fine.stop()
+    assert [str(each) for each in errors] == ["a row that this topic does not take"]
+
+
+def test_those_that_always_fail_let_others_of_their_place_go_first(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path / "gate")
+    errors: list[Exception] = []
+    memory, turn = Memory(), Turn()
+    fine = SinkThread(gate, "h", memory, tmp_path / "fine", on_error=_fail, turn=turn)
+    threads = [fine]
+    for tick in range(5):
+        other = gate.open(f"b{tick}", 1, PAIR)
+        gate.commit(tick, [make_part({other: [tick]}, {other: 1})], {})
+        note = tmp_path / f"b{tick}"
+        bad = SinkThread(gate, f"b{tick}", Lingering(0.1), note, on_error=errors.append, turn=turn)
+        bad.failures = 5
+        threads.append(bad)
+    for each in threads:
+        each.start()
+    _await(lambda: turn.pause > 0)
+    gate.commit(9, [make_part({number: [9]}, {number: 1})], {})
+    _await(lambda: bool(memory.ticks))
+    assert len(errors) == 1
+    for each in threads:
+        each.begin_stop()
+    for each in threads:
+        each.stop()
+    assert [ids for _, ids in memory.ticks] == [[9]]
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"handle": "h"}', "\ud800"])
+def test_a_damaged_note_stops_its_sink_alone(tmp_path: Path, text: str) -> None:
+    """Nothing is sent: from the first row on it would be sent again."""
+    gate, number = open_one(tmp_path / "gate")
+    gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
+    (tmp_path / "sink").write_bytes(text.encode("utf-8", "surrogatepass"))
+    memory = Memory()
+    thread = _thread(gate, memory, tmp_path / "sink")
+    with pytest.raises(DiagnosticError, match="gate-log"):
+        thread.step()
+    assert memory.ticks == []
+    gate.close("h")
+    gate.open("h", 1, PAIR)
+    # that its query has ended needs no place
+    assert not thread.step()
+    assert memory.told == [Closed()]

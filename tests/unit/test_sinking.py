@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.errors import DiagnosticError
+from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.runtime import sinking
 from sluicegate.runtime.gate.events import Closed, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.sinking import DeclaredSink, Sinks
@@ -161,4 +162,111 @@ def test_a_write_under_way_to_a_sink_that_was_taken_away_is_waited_for(tmp_path:
     threading.Timer(0.2, broker.may_end.set).start()
     sinks.settle(lambda *_: True, 10)
     assert broker.ids == [1]
+    sinks.stop()
+
+
+def test_one_that_is_let_go_stays_until_its_write_has_ended(tmp_path: Path) -> None:
+    """A change waits for that write (R10), and one that is attached meanwhile begins behind it, and is kept."""
+    gate, number = open_one(tmp_path / "gate")
+    broker = Broker()
+    broker.may_end.clear()
+    sinks = _open(gate, tmp_path / "sinks", broker)
+    sinks.attach("h", number, PLACE)
+    gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
+    _await(lambda: broker.tries > 0)
+    leaving = threading.Thread(target=sinks.detach, args=("h",))
+    leaving.start()
+    _await(lambda: sinks._attached["h"].is_leaving)
+    with pytest.raises(DiagnosticError, match="has not ended"):
+        sinks.settle(lambda *_: True, 0.1)
+    again = threading.Thread(target=sinks.attach, args=("h", number, PLACE))
+    again.start()
+    again.join(0.3)
+    assert again.is_alive()
+    assert sum(each.name == "sink of h" for each in threading.enumerate()) == 1
+    broker.may_end.set()
+    for each in (leaving, again):
+        each.join(10)
+        assert not each.is_alive()
+    assert (tmp_path / "sinks" / "h.sink").exists()
+    state = sinks.state("h")
+    assert state is not None
+    assert state.is_running
+    assert sinks.detach("h")
+    assert not sinks.detach("h")
+    assert _is_forgotten(tmp_path / "sinks")
+
+
+def test_ends_that_cannot_be_told_do_not_gather(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sinking, "MOST_ENDED", 2)
+    gate, number = open_one(tmp_path / "gate")
+    broker = Broker()
+    broker.is_away = True
+    sinks = _open(gate, tmp_path / "sinks", broker)
+    sinks.attach("h", number, PLACE)
+    for at in range(5):
+        sinks.attach(f"q{at}", gate.open(f"q{at}", 1, PAIR), PLACE)
+        gate.close(f"q{at}")
+    sinks.attach("last", gate.open("last", 1, PAIR), PLACE)
+    kept = ["h", "last", "q3", "q4"]
+    _await(lambda: sorted(path.stem for path in (tmp_path / "sinks").glob("*.sink")) == kept)
+    _await(lambda: sorted(sinks._attached) == kept)
+    told = [each for each in caplog.messages if "is given up" in each]
+    assert [f"q{at}" in each for at, each in enumerate(told)] == [True] * 3
+    sinks.stop()
+    monkeypatch.setattr(sinking, "MOST_ENDED", 1)
+    sinks = _open(gate, tmp_path / "sinks", broker)
+    sinks.start()
+    _await(lambda: sorted(sinks._attached) == ["h", "last", "q4"])
+    sinks.stop()
+
+
+def test_a_damaged_place_keeps_nobody_else_from_going_on(tmp_path: Path) -> None:
+    gate, number = open_one(tmp_path / "gate")
+    other = gate.open("other", 1, PAIR)
+    broker = Broker()
+    sinks = _open(gate, tmp_path / "sinks", broker)
+    sinks.attach("h", number, PLACE)
+    sinks.attach("other", other, PLACE)
+    sinks.stop()
+    (tmp_path / "sinks" / "h.place").write_text("no JSON")
+    sinks = _open(gate, tmp_path / "sinks", broker)
+    sinks.start()
+    gate.commit(0, [make_part({number: [1], other: [2]}, {number: 1, other: 1})], {})
+    _await(lambda: broker.ids == [2] and sinks.count_failing() == 1)
+    state = sinks.state("h")
+    assert state is not None
+    assert state.problem == "the rows were not taken (gate-log)"
+    assert sinks.detach("h")
+    sinks.attach("h", number, PLACE)
+    _await(lambda: broker.ids == [2, 1])
+    sinks.stop()
+
+
+def test_a_query_s_user_is_told_a_code_and_the_operator_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate, number = open_one(tmp_path / "gate")
+    refused = DiagnosticError([Diagnostic("kafka-option", "there is no file /etc/secret.jks")])
+
+    def refuse(*_: object) -> Broker:
+        raise refused
+
+    broker = Broker()
+    sinks = _open(gate, tmp_path / "sinks", broker)
+    closed = Sinks(gate, tmp_path / "none", {PLACE.name: PLACE}, refuse, lambda *_: True)
+    with pytest.raises(DiagnosticError, match="kafka-option") as found:
+        closed.attach("h", number, PLACE)
+    assert "secret" not in str(found.value)
+    assert "/etc/secret.jks" in caplog.messages[-1]
+    broker.write = refuse  # type: ignore[method-assign, assignment]
+    sinks.attach("h", number, PLACE)
+    gate.commit(0, [make_part({number: [1]}, {number: 1})], {})
+    _await(lambda: sinks.count_failing() == 1)
+    state = sinks.state("h")
+    assert state is not None
+    assert state.problem == "the rows were not taken (kafka-option)"
+    assert "/etc/secret.jks" in caplog.messages[-1]
     sinks.stop()

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from sluicegate.runtime.gate.gate import Gate
 
 KAFKA, PARQUET = "kafka", "parquet"
+MOST_ENDED = 100
+"""Sinks of queries that have ended, of one place, whose end could not be told yet: each has a thread and two files."""
 _LOGGER = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _WRITING = (
@@ -145,6 +147,8 @@ class _Attached:
     sink: str
     thread: SinkThread
     problem: str | None = None
+    is_leaving: bool = False
+    """It was let go, and its last write may not have ended yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +202,19 @@ class Sinks:
                 self._forget(handle)
             else:
                 _LOGGER.warning("the results of %s go nowhere: no sink is named %s any more", handle, name)
+        for name in self._declared:
+            self._give_up_oldest(name)
 
     def stop(self) -> None:
         with self._lock:
             found = [each.thread for each in self._attached.values()]
-            self._attached.clear()
         for thread in found:
             thread.begin_stop()
         for thread in found:
             thread.stop()
+        # only now: until then a change waits for their writes
+        with self._lock:
+            self._attached.clear()
 
     def settle(self, is_lost: Callable[[str, DeclaredSink], bool], patience: float = PATIENCE) -> None:
         """Wait for writes under way of queries that may not use their sink any more, as for other hand-overs."""
@@ -229,45 +237,76 @@ class Sinks:
 
     def attach(self, handle: str, number: int, declared: DeclaredSink) -> None:
         """From its first row that is still kept on, the query's results go to the sink."""
-        self._end_earlier(handle, number)
+        self._clear_earlier(handle)
+        self._give_up_oldest(declared.name)
         with self._lock:
             known = self._attached.get(handle)
-            if known is not None and known.sink == declared.name:
+            if known is not None and known.sink == declared.name and not known.is_leaving:
                 return
             if known is not None:
                 raise _refuse(f"the query's results go to `{known.sink}` already", code="sink-taken")
-            sink = self._open_one(declared, handle)
+            sink = self._open(handle, declared)
             content = {"handle": handle, "number": number, "sink": declared.name}
             write_note(self._file(handle, "sink"), json.dumps(content))
             self._start(handle, number, declared, sink)
 
-    def _end_earlier(self, handle: str, number: int) -> None:
-        """The sink of an earlier query of this handle, which may still wait for its place."""
+    def _open(self, handle: str, declared: DeclaredSink) -> Sink:
+        """Why it cannot be is the operator's to know: it may name files."""
+        try:
+            return self._open_one(declared, handle)
+        except DiagnosticError as error:
+            _LOGGER.warning("the sink %s of %s cannot be opened: %s", declared.name, handle, _tell(error))
+            raise _refuse("the sink cannot be opened", code=error.diagnostics[0].code) from None
+
+    def _clear_earlier(self, handle: str) -> None:
+        """One that is being let go, or of an earlier query of this handle, which may still wait for its place."""
         with self._lock:
             known = self._attached.get(handle)
-            if known is None or known.thread.number == number:
-                return
-            del self._attached[handle]
-        known.thread.stop()
-        self._forget(handle)
+        if known is not None and (known.is_leaving or not known.thread.has_query):
+            self._let_go(handle, known)
+
+    def _give_up_oldest(self, name: str) -> None:
+        """Of the sinks of queries that have ended, which would gather while their place is away."""
+        states = self._gate.known()
+        with self._lock:
+            found = [each for each in self._attached.items() if each[1].sink == name]
+        waiting = [
+            (handle, each)
+            for handle, each in sorted(found, key=lambda entry: entry[1].thread.number or 0)
+            if not each.is_leaving and (states.get(handle) != OPEN or not each.thread.has_query)
+        ]
+        for handle, each in waiting[: max(0, len(waiting) - MOST_ENDED)]:
+            _LOGGER.warning("the sink of %s is given up: %s could not be told that it ended", handle, name)
+            each.is_leaving = True
+            # aside: nobody who attaches another one waits for its last try
+            threading.Thread(
+                target=self._let_go, args=(handle, each), name=f"end of a sink of {handle}", daemon=True
+            ).start()
 
     def detach(self, handle: str) -> bool:
         """After the return nothing more is written; whether there was a sink."""
         with self._lock:
-            known = self._attached.pop(handle, None)
+            known = self._attached.get(handle)
+            # also one that is not declared any more
+            is_kept = self._file(handle, "sink").exists()
+            if known is None:
+                self._forget(handle)
         if known is not None:
-            known.thread.stop()
-        # also one that is not declared any more
-        is_kept = self._file(handle, "sink").exists()
-        self._forget(handle)
+            self._let_go(handle, known)
         return known is not None or is_kept
+
+    def _let_go(self, handle: str, known: _Attached) -> None:
+        """It stays in its place until its thread has ended: a change waits for its write, and no other one begins."""
+        known.is_leaving = True
+        known.thread.stop()
+        self._end(handle, known.thread)
 
     def _forget(self, handle: str) -> None:
         for kind in ("sink", "place"):
             self._file(handle, kind).unlink(missing_ok=True)
 
     def _end(self, handle: str, thread: SinkThread) -> None:
-        """Called by the thread itself, behind its last write."""
+        """Behind the thread's last write; of one that has taken its place meanwhile nothing is forgotten."""
         with self._lock:
             known = self._attached.get(handle)
             if known is not None and known.thread is thread:
@@ -289,8 +328,7 @@ class Sinks:
     def _start(self, handle: str, number: int, declared: DeclaredSink, sink: Sink) -> None:
         def complain(error: Exception) -> None:
             attached.problem = _name_problem(error)
-            # without its text, which may carry values
-            _LOGGER.warning("the sink %s of %s fails: %s", declared.name, handle, attached.problem)
+            _LOGGER.warning("the sink %s of %s fails: %s", declared.name, handle, _tell(error))
 
         thread = SinkThread(
             self._gate,
@@ -340,9 +378,14 @@ def _read_attached(path: Path) -> tuple[str, str, int | None]:
 
 
 def _name_problem(error: Exception) -> str:
-    if isinstance(error, DiagnosticError):
-        return error.diagnostics[0].message
-    return f"the rows were not taken ({type(error).__name__})"
+    """For the query's user: no words that name the operator's files and hosts, or carry values."""
+    name = error.diagnostics[0].code if isinstance(error, DiagnosticError) else type(error).__name__
+    return f"the rows were not taken ({name})"
+
+
+def _tell(error: Exception) -> str:
+    """For the operator: our own words, and not those of others, which may carry values."""
+    return error.diagnostics[0].message if isinstance(error, DiagnosticError) else _name_problem(error)
 
 
 def _refuse(message: str, help_: str | None = None, code: str = "sink-declared") -> DiagnosticError:

@@ -10,11 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sluicegate.runtime.network.seats import seat_catalog
 from sluicegate.runtime.sinking import DeclaredSink, Sinks, SinkState, open_sink
 from sluicegate.service.identity.principal import Principal
 from sluicegate.service.refusals import refuse
 
 if TYPE_CHECKING:
+    from sluicegate.policy.catalog import Catalog
     from sluicegate.runtime.network.running import Running
     from sluicegate.service.gateway import Gateway
 
@@ -50,7 +52,7 @@ class Sending:
             raise refuse("sink-denied", "the results of this query can only be read by who asked it")
         if self._sinks is None:
             raise refuse("sink-denied", f"there is no sink `{name[:80]}` that `{principal.user}` may use")
-        found = self._sinks.find(name, running.user, gateway.catalog.roles_of(running.user))
+        found = self._sinks.find(name, running.user, _find_roles(gateway.catalog, running))
         self._sinks.attach(handle, running.number, found)
         gateway.record(principal, "sink", f"{handle} to {name}", request=request)
         return self.state(handle)
@@ -81,7 +83,7 @@ class Sending:
 
     def _allows(self, running: Running, sink: DeclaredSink) -> bool:
         """Of the version that the engine has: the gateway's own is the new one only when all is settled."""
-        return sink.allows(running.user, self._gateway.engine.catalog.roles_of(running.user))
+        return sink.allows(running.user, _find_roles(self._gateway.engine.catalog, running))
 
     def _may_write(self, handle: str, number: int, sink: DeclaredSink, has_rows: bool) -> bool:
         """Asked before each write, as before each answer with rows."""
@@ -92,3 +94,8 @@ class Sending:
             return not has_rows and gateway.find_obstacle() is None
         late = gateway.clockwork.is_late(running) or gateway.authorization.is_late(running)
         return gateway.find_obstacle() is None and not late and self._allows(running, sink)
+
+
+def _find_roles(catalog: Catalog, running: Running) -> frozenset[str]:
+    """Those that the query runs with: a session that left a role aside sends nothing by it (D2)."""
+    return seat_catalog(catalog, running.seat).roles_of(running.user)

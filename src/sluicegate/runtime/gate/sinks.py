@@ -8,13 +8,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.runtime.frames import make_frame
 from sluicegate.runtime.gate.events import Closed, Cursor, Event, Gap, Rows, Withdrawn
-from sluicegate.runtime.gate.files import create_private, make_private, sync_file, sync_folder
+from sluicegate.runtime.gate.files import create_private, make_private, refuse_log, sync_file, sync_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,10 +31,19 @@ class UnfinishedError(Exception):
     """A part of the tick is written; the rest of it is, where the same tick is given again."""
 
 
+class LingeringError(Exception):
+    """A write has failed for `reason`, and some of it may still arrive for so many `seconds`."""
+
+    def __init__(self, seconds: float, reason: Exception) -> None:
+        super().__init__(type(reason).__name__)
+        self.seconds, self.reason = seconds, reason
+
+
 class Sink(Protocol):
     """Takes a tick's rows whole. The same tick may come again after a crash, or where the first try failed half-way.
 
-    One that would take too long for a hand-over, which changes of policy wait for, raises `UnfinishedError` between.
+    One that would take too long for a hand-over, which changes of policy wait for, raises `UnfinishedError` between, and one
+    that cannot say that nothing of a failed try arrives any more `LingeringError`.
     """
 
     def write(self, rows: Rows) -> None: ...
@@ -165,7 +174,8 @@ class SinkThread:
 
     A write is a hand-over under the version check: a change of the handle does not return while one runs (R10). A tick is
     written when all its rows are there. `may_write` is asked right before each write, with whether it has rows: while it
-    says no, nothing leaves. `turn` is held during a write.
+    says no, nothing leaves. `turn` is held during a write, and not while one that failed may still arrive: others write then,
+    and a change waits.
 
     It is the sink of one query, the one of `number` (None: that has the handle now): one that is registered later under the
     same handle has nothing to do with it. When the query has ended, and the sink knows it, `on_end` is called. An error of
@@ -192,7 +202,8 @@ class SinkThread:
         self._may_write, self._acks, self._turn = may_write, acks, turn or Turn()
         self.number = gate.find_number(handle) if number is None else number
         make_private(note.parent)
-        self._cursor: Cursor | None = _read_cursor(note, handle, self.number)
+        self._cursor: Cursor | None = None
+        self._has_cursor = False
         self._over, self._busy = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"sink of {handle}", daemon=True)
         self.failures = 0
@@ -217,7 +228,7 @@ class SinkThread:
         return self.number is not None and self._gate.find_number(self._handle) == self.number
 
     def settle(self, seconds: float) -> bool:
-        """Wait for a write that is under way; whether it has ended."""
+        """Wait for a write that is under way, or may still arrive; whether it has ended."""
         is_free = self._busy.acquire(timeout=seconds)
         if is_free:
             self._busy.release()
@@ -228,7 +239,7 @@ class SinkThread:
         self._over.set()
 
     def stop(self) -> None:
-        """Ends after the write that is under way."""
+        """Ends after the write that is under way, and when nothing of it arrives any more."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -245,30 +256,55 @@ class SinkThread:
                 self._on_error(error)
                 # its own, beside that of the place: one that always fails is tried seldom, and others go first
                 pause = _find_pause(self.failures)
-            self._over.wait(max(pause, self._turn.pause))
+            self._over.wait(max(pause, self._find_wait()))
+
+    def _find_wait(self) -> float:
+        """Until the place may be tried again; whoever failed more often lets others go first."""
+        pause = self._turn.pause
+        return pause and pause + _WAIT * min(self.failures, _MOST_DOUBLED)
+
+    def _find_cursor(self) -> Cursor | None:
+        """Read when it is needed: a note that is damaged stops this sink, and is told, and nobody else."""
+        if not self._has_cursor:
+            self._cursor = _read_cursor(self._note, self._handle, self.number)
+            self._has_cursor = True
+        return self._cursor
 
     def step(self, wait: float = 0.0) -> bool:
         """Deliver one tick, if there is one; false when the query has ended, and the sink knows it."""
         if not self._may_write(False):
             self._over.wait(wait)
             return True
-        if self.has_query and not self._gate.read(self._handle, self._cursor, 1, wait)[0]:
+        if self.has_query and not self._gate.read(self._handle, self._find_cursor(), 1, wait)[0]:
             return True
-        # before the hand-over begins, so that no change of policy waits for those who wait for their turn
-        with self._turn.take(self._handle) as has_turn:
+        with ExitStack() as turn:
+            # before the hand-over begins, so that no change of policy waits for those who wait for their turn
+            has_turn = turn.enter_context(self._turn.take(self._handle))
             if not has_turn or self._over.is_set():
                 return True
             with self._busy:
-                return self._deliver() if self.has_query else self._tell_end()
+                return self._deliver(turn) if self.has_query else self._tell_end(turn)
 
-    def _tell_end(self) -> bool:
+    def _tell_end(self, turn: ExitStack) -> bool:
         """The gate no longer knows why the query has ended."""
         may_tell = self._may_write(False)
         if may_tell:
-            self._sink.tell(Closed())
+            self._hand(Closed(), turn)
         return not may_tell
 
-    def _deliver(self) -> bool:
+    def _hand(self, event: Event, turn: ExitStack) -> None:
+        """Returns, or fails, when nothing of it is on its way any more (R10); the turn is given back as soon as it failed."""
+        try:
+            if isinstance(event, Rows):
+                self._sink.write(event)
+            else:
+                self._sink.tell(event)
+        except LingeringError as error:
+            turn.__exit__(type(error), error, error.__traceback__)
+            time.sleep(error.seconds)
+            raise error.reason from None
+
+    def _deliver(self, turn: ExitStack) -> bool:
         ended, is_held = False, False
 
         def take(events: list[Event]) -> None:
@@ -277,18 +313,16 @@ class SinkThread:
             has_rows = any(isinstance(each, Rows) for each in events)
             is_held = bool(events) and not (self.has_query and self._may_write(has_rows))
             for event in () if is_held else events:
-                if isinstance(event, Rows):
-                    self._sink.write(event)
-                else:
-                    self._sink.tell(event)
-                    ended = ended or not isinstance(event, Gap)
+                self._hand(event, turn)
+                ended = ended or not isinstance(event, Rows | Gap)
 
+        before = self._find_cursor()
         try:
-            after = self._gate.deliver(self._handle, self._cursor, take, most_rows=WHOLE, most_events=1)
+            after = self._gate.deliver(self._handle, before, take, most_rows=WHOLE, most_events=1)
         except UnfinishedError:
             self.failures = 0
             return True
-        if not (ended or is_held) and after != self._cursor:
+        if not (ended or is_held) and after != before:
             self._cursor, self.failures = after, 0
             content = {"handle": self._handle, "number": self.number, "cursor": after}
             write_note(self._note, json.dumps(content))
@@ -298,7 +332,13 @@ class SinkThread:
 
 
 def _read_cursor(note: Path, handle: str, number: int | None) -> Cursor | None:
-    text = _read_note(note)
-    found = json.loads(text) if text else {}
-    is_own = found.get("handle") == handle and found.get("number", number) == number
-    return str(found["cursor"]) if is_own else None
+    """A note that cannot be read is not taken for none: from the first row on all would be sent again."""
+    try:
+        text = _read_note(note)
+        if text is None:
+            return None
+        found = json.loads(text)
+        is_own = found["handle"] == handle and found.get("number", number) == number
+        return str(found["cursor"]) if is_own else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise refuse_log(f"the note `{note.name}` of a sink is damaged") from None

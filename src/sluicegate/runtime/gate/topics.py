@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from sluicegate.graph.plan import END_NAME, GRANT_NAME, START_NAME
 from sluicegate.runtime.frames import make_frame
 from sluicegate.runtime.gate.events import Closed, Gap, Rows, Withdrawn
 from sluicegate.runtime.gate.layout import Layout, column_name
-from sluicegate.runtime.gate.sinks import UnfinishedError, name_batch
+from sluicegate.runtime.gate.sinks import LingeringError, UnfinishedError, name_batch
 from sluicegate.targets.spark_text import quote_text
 
 if TYPE_CHECKING:
@@ -42,15 +41,17 @@ LIMITS: Mapping[str, str] = {
 }
 WRITE_SECONDS = 10.0
 """After that a write is broken off, wherever it is: what was allowed when it began may not be any more."""
-ROWS_A_SECOND = 10_000
-"""Many rows take longer: broken off each time, they would never be written."""
-MOST_ROWS = 200_000
+ROWS_A_SECOND, BYTES_A_SECOND = 10_000, 1_600_000
+"""Many rows, and long ones, take longer: broken off each time, they would never be written."""
+MOST_ROWS, MOST_BYTES = 200_000, 32_000_000
 """Of one write, so that it ends, also where it fails, well before a change of policy that waits for it gives up."""
 MARGIN_SECONDS = 2.0
 """For a task to hear that it is to end."""
 LONGEST = 1_000_000
 """Bytes of a message: Kafka's clients and brokers refuse more than a mebibyte, at every try."""
 _AGAIN = 0.5
+_KEY_BYTES, _FIELD_BYTES = 100, 24
+"""Of a message's key and headers, and of a field's value where the table holds it in a few bits."""
 _PLACE = "at"
 _STRING_OF_TIME = (
     "concat(date_format({0}, 'yyyy-MM-dd\\'T\\'HH:mm:ss'), CASE WHEN unix_micros({0}) % 1000000 = 0 THEN '' "
@@ -69,14 +70,18 @@ class TopicSink:
 
     def write(self, rows: Rows) -> None:
         rest = self._find_rest(rows)
-        table = rest.slice(0, MOST_ROWS)
+        table = rest.slice(0, _count_part(rest, rows.layout))
         prefix = f"{self._handle}/{rows.version}/{name_batch(rows.cursor)}/"
         # who reads the topic has no cursor, and cannot try numbers
         code = f"left(sha2(concat({quote_text(rows.cursor + '/')}, {_PLACE}), 256), 16)"
         self._send(
-            table, f"concat({quote_text(prefix)}, {code})", write_object(rows.layout, rows.data), "rows"
+            table,
+            f"concat({quote_text(prefix)}, {code})",
+            write_object(rows.layout, rows.data),
+            "rows",
+            _measure(table, rows.layout),
         )
-        if rest.num_rows > MOST_ROWS:
+        if rest.num_rows > table.num_rows:
             self._written = rows.cursor, table.column(_PLACE)[-1].as_py()
             raise UnfinishedError
         self._written = None
@@ -105,20 +110,42 @@ class TopicSink:
         key, value = quote_text(f"{self._handle}/{event}/{place}"), quote_text(json.dumps(dict(about)))
         self._send(pa.table({_PLACE: [0]}), key, value, event)
 
-    def _send(self, table: pa.Table, key: str, value: str, event: str) -> None:
-        """In one task, so that rows keep their order within a partition. It fails only when nothing of it can come to the
-        topic any more: what waits for the hand-over to end is told then that it has (R10)."""
+    def _send(self, table: pa.Table, key: str, value: str, event: str, size: int = 0) -> None:
+        """In one task, so that rows keep their order within a partition."""
         if not table.num_rows:
             return
         written = list_messages(make_frame(self._spark, table).coalesce(1), key, value, event)
         writer = written.write.format("kafka").option("topic", self._topic).option("includeHeaders", "true")
         try:
-            with _bounded(self._spark, WRITE_SECONDS + table.num_rows / ROWS_A_SECOND):
+            with _bounded(self._spark, find_limit(table.num_rows, size)):
                 writer.options(**self._options).save()
-        except Exception:
+        except Exception as error:
             # the client outlives the task, and sends what it has been given for so long
-            time.sleep(int(self._options[_DELIVERY]) / 1000 + MARGIN_SECONDS)
-            raise
+            raise LingeringError(int(self._options[_DELIVERY]) / 1000 + MARGIN_SECONDS, error) from error
+
+
+def find_limit(rows: int, size: int) -> float:
+    """Seconds that a write may take; one row alone may have more bytes than a part, and is not waited for any longer."""
+    return WRITE_SECONDS + max(rows / ROWS_A_SECOND, min(size, MOST_BYTES) / BYTES_A_SECOND)
+
+
+def _count_part(table: pa.Table, layout: Layout) -> int:
+    """The most rows from the first on that make one part, at least one."""
+    fits, exceeds = 1, min(table.num_rows, MOST_ROWS) + 1
+    while exceeds - fits > 1:
+        middle = (fits + exceeds) // 2
+        if _measure(table.slice(0, middle), layout) <= MOST_BYTES:
+            fits = middle
+        else:
+            exceeds = middle
+    return fits
+
+
+def _measure(table: pa.Table, layout: Layout) -> int:
+    """About the bytes of its messages: each names its fields anew, and numbers are longer as text."""
+    named = sum(len(json.dumps(each.name)) + _FIELD_BYTES for each in layout.fields)
+    size: int = table.nbytes + table.num_rows * (_KEY_BYTES + named)
+    return size
 
 
 def list_messages(frame: DataFrame, key: str, value: str, event: str) -> DataFrame:
