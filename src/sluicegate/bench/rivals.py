@@ -42,6 +42,8 @@ class Rivals:
     inputs: Mapping[str, Path]
     scratch: Path
     allowed: Authorized = field(init=False)
+    batches: dict[str, list[float]] = field(default_factory=dict)
+    """By way, the milliseconds of each micro-batch with rows, but for the first of a run."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "allowed", Gate(self.catalog).authorize(USER, self.kind.ask(LEAST)))
@@ -58,7 +60,7 @@ class Rivals:
         """Spark's own streaming operators, as an engineer would use them."""
         for name, frame in self._streams().items():
             frame.withWatermark("ts", "1 second").createOrReplaceTempView(name.lower())
-        return self._collect(self.spark.sql(self._by_hand()))
+        return self._collect(self.spark.sql(self._by_hand()), "by_hand")
 
     def stream_kept_by_hand(self) -> Path:
         """The same, whose rows are on disk when it ends: what the engine's are too."""
@@ -74,7 +76,7 @@ class Rivals:
         """The library's streaming frame, which follows its policy's values."""
         followed = self.allowed.follow(self.spark, self._streams(), early)
         try:
-            return self._collect(followed.frame)
+            return self._collect(followed.frame, "early" if early else "frame")
         finally:
             followed.close()
 
@@ -99,7 +101,7 @@ class Rivals:
     def _streams(self) -> dict[str, Frame]:
         return {name: read_folder(self.spark, self.catalog, name, path) for name, path in self.inputs.items()}
 
-    def _collect(self, frame: Frame) -> list[pa.Table]:
+    def _collect(self, frame: Frame, way: str) -> list[pa.Table]:
         found: list[pa.Table] = []
 
         def take(batch: Frame, _: int) -> None:
@@ -108,6 +110,9 @@ class Rivals:
         writer = frame.writeStream.outputMode("append").foreachBatch(take)
         query = writer.option("checkpointLocation", str(self._folder())).trigger(availableNow=True).start()
         query.awaitTermination()
+        # the last brings the one tuple that ends every window
+        own = [each for each in query.recentProgress if each.numInputRows > len(self.inputs)][1:]
+        self.batches.setdefault(way, []).extend(each.durationMs["triggerExecution"] for each in own)
         return found
 
     def _folder(self) -> Path:
