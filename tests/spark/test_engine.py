@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import DiagnosticError
+from sluicegate.runtime import review
 from sluicegate.runtime.gate.events import Rows, Withdrawn
 from sluicegate.runtime.network.seats import Seat
 from spark.engine_world import DATA, World, h, make_catalog, open_world, p
@@ -91,6 +92,27 @@ def test_rows_that_lie_unread_are_served_only_if_the_new_version_allows_them_too
     world.change("SET FACT limit_of('x') = 5.0;")
     assert world.events(handle) == []
     assert world.rows(handle) == [{"id": "b"}]
+
+
+def test_what_lies_unread_of_one_query_holds_no_other_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(review, "BUDGET", 0.0)
+    monkeypatch.setattr(type(world.engine.feeds), "finished", True)
+    slow, other = (world.engine.register("ann", each) for each in ("SELECT id FROM P", "SELECT beat FROM H"))
+    for at in range(3):
+        world.push("P", p(at, f"a{at}", "A", 3.0))
+        world.settle()
+    assert world.engine.ended
+    world.engine.pause(slow)
+    world.engine.resume(slow)
+    world.push("H", h(1, "a", "A", 60))
+    assert world.engine.tick()
+    assert len(world.events(other)) == 1
+    assert [row["id"] for each in world.events(slow) if isinstance(each, Rows) for row in each.rows] == ["a0"]
+    assert not world.engine.ended
+    assert [row["id"] for row in world.rows(slow)] == ["a1", "a2"]
+    assert world.engine.ended
 
 
 @pytest.mark.parametrize(

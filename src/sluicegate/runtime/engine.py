@@ -133,7 +133,7 @@ class Engine:
         finished = bool(self.feeds.logs) and self.feeds.finished
         running = [each for each in self.running if not each.paused]
         places = [(each.place, find_place(self.feeds.logs, each.allowed.streams)) for each in running]
-        return finished and all(place == end for place, end in places)
+        return finished and all(place == end for place, end in places) and not self._reviews.is_due
 
     def describe_network(self) -> Shown:
         """What the running queries share, and which of them are open."""
@@ -396,7 +396,7 @@ class Engine:
         self._records.save(running, self.feeds.logs)
 
     def tick(self) -> bool:
-        """Take every query on as far as its sources reach; whether anything moved. `start` does this by itself."""
+        """Take every query on as far as its sources reach; whether there may be more to do. `start` does this by itself."""
         with self._turn:
             failed = self._reviews.run()
             due = time.monotonic() - self._committed > _COMMIT_AFTER
@@ -429,7 +429,7 @@ class Engine:
             for error in (*failed, *self.network.failed):
                 # only now: nobody else is held up by it
                 raise error
-            return bool(moved)
+            return bool(moved) or self._reviews.is_due
 
     def _retire_shapes(self) -> None:
         """Forget shapes that no query has; not while somebody may just be about to use one."""

@@ -251,7 +251,7 @@ class Gate:
             return self._state.write_cursor(record, at)
 
     def pending(self, handle: str) -> list[Pending]:
-        """Unacknowledged rows under older versions, by tick: readers wait there until each tick is reviewed."""
+        """Unacknowledged rows under older versions, by tick, the first few ticks: readers wait there until each is reviewed."""
         with self.lock:
             record = self._state.find_record(handle)
         return list_pending(self._state, record)

@@ -14,12 +14,18 @@ from sluicegate.runtime.gate.store import Stored
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MOST_LISTED = 16
+"""Ticks whose rows are in memory at once; a handle may have thousands."""
+
 
 def list_pending(state: State, record: Record) -> list[Pending]:
+    """The first of them; those behind are listed when these are settled."""
     with state.lock:
         wanted = [(take, version, record.layouts[version]) for take, version in record.find_pending()]
-    found = []
+    found: list[Pending] = []
     for take, version, layout in wanted:
+        if len(found) == MOST_LISTED:
+            break
         stored = _find_rows(state, record, take)
         if stored is not None:
             found.append(Pending(take.tick, version, layout.name_columns(stored.table)))

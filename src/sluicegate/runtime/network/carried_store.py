@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sluicegate.runtime.network.switching import number_query
 from sluicegate.runtime.network.tuple_windows import Carried, Count, Key
 
 _COUNTS = b"counts"
@@ -28,9 +29,9 @@ class CarriedStore:
         folder.mkdir(exist_ok=True, mode=0o700)
         rows = carried.rows if carried.rows is not None else pa.table({})
         counts = [[list(key), each.rows, each.whole_from] for key, each in carried.counts.items()]
-        known = {
-            str(number): versions[number] for number in {key[0] for key in carried.counts} & versions.keys()
-        }
+        # counts may be of sessions, versions are of queries
+        queries = {number_query(key[0]) for key in carried.counts}
+        known = {str(number): versions[number] for number in queries & versions.keys()}
         meta = {_COUNTS: json.dumps([counts, carried.rows is not None, known]).encode()}
         temporary = folder / "new.tmp"
         with temporary.open("wb") as file:

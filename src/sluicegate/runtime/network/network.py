@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +126,12 @@ class Network:
         shape = self._shapes.get(query.allowed.shaped.key)
         if shape is None or not any(unit.cut for unit in shape.units):
             return
-        self._store.keep_counts(_owner(query), [each.counts_of(query.number) for each in shape.carried])
-        shape.carried = [each.forget(query.number) for each in shape.carried]
+        if query.switch is None:
+            # sessions count from their beginning, and what the user's query without a switch counted is not theirs
+            self._store.keep_counts(_owner(query), [each.counts_of(query.number) for each in shape.carried])
+        ended = frozenset({query.number})
+        shape.carried = [each.forget(find_numbers(each, ended)) for each in shape.carried]
+        shape.versions.pop(query.number, None)
 
     def go_on_counting(self, query: Running) -> None:
         """A query begins: from where its user's count of it was."""
@@ -142,13 +147,8 @@ class Network:
 
         One that fails has not been: what windows carry is then as before it, for its rows come again.
         """
-        before = [(each, list(each.carried), dict(each.versions)) for each in list(self._shapes.values())]
-        try:
+        with _restoring(list(self._shapes.values())):
             return self._run_tick(queries, moving, force)
-        except BaseException:
-            for shape, carried, versions in before:
-                shape.carried, shape.versions = carried, versions
-            raise
 
     def _run_tick(
         self, queries: Sequence[Running], moving: Moving, force: bool
@@ -183,13 +183,8 @@ class Network:
 
     def _run_all(self, turns: Sequence[Turn], moving: Moving) -> list[Turn]:
         """One after the other: they carry the same windows on, and where one fails, as they were before."""
-        shape = self._shapes[turns[0].shape]
-        carried, versions = list(shape.carried), dict(shape.versions)
-        try:
+        with _restoring([self._shapes[turns[0].shape]]):
             return [self._run(turn, moving) for turn in turns]
-        except BaseException:
-            shape.carried, shape.versions = carried, versions
-            raise
 
     def _bundle(self, work: Sequence[list[Turn]]) -> tuple[list[list[Turn]], list[list[Turn]]]:
         """Turns of shapes that run alone, and those that one job can take on together."""
@@ -223,6 +218,10 @@ class Network:
 
     def _run_shared(self, turns: Sequence[Turn], moving: Moving) -> list[Turn]:
         """Units that may run in networks do; the others, and those of shapes with many queries, by themselves."""
+        with _restoring([self._shapes[turn.shape] for turn in turns]):
+            return self._share(turns, moving)
+
+    def _share(self, turns: Sequence[Turn], moving: Moving) -> list[Turn]:
         asked = {turn.shape: tuple(self._subscribe(turn.queries, moving)) for turn in turns}
         guests, own = [], []
         for turn in turns:
@@ -260,10 +259,9 @@ class Network:
         """What the turn's units give, or some of them."""
         shape = self._shapes[turn.shape]
         queries = self._subscribe(turn.queries, moving)
+        # also where it is not known under which version something was counted
         changed = frozenset(
-            each.number
-            for each in turn.queries
-            if shape.versions.get(each.number, each.version) != each.version
+            each.number for each in turn.queries if shape.versions.get(each.number) != each.version
         )
         shape.versions |= {each.number: each.version for each in turn.queries}
         tables = []
@@ -350,7 +348,7 @@ class Network:
             if unit.cut is None:
                 continue
             if stale:
-                shape.carried[at] = shape.carried[at].break_off(stale)
+                shape.carried[at] = shape.carried[at].break_off(find_numbers(shape.carried[at], stale))
             if shape.carried[at] is not shape.saved[at]:
                 self._store.save(f"{shape.key}-{at}", self._tick, shape.carried[at], shape.versions)
                 shape.saved[at] = shape.carried[at]
@@ -365,6 +363,18 @@ class Network:
         if shape is None or query.switch is not None:
             return None
         return self._past.repeat(shape, _subscribe(query, moving(query)), passed)
+
+
+@contextmanager
+def _restoring(shapes: Sequence[Shape]) -> Iterator[None]:
+    """What their windows carry is as before where the block fails: the same rows come again, and count once (R8)."""
+    before = [(each, list(each.carried), dict(each.versions)) for each in shapes]
+    try:
+        yield
+    except BaseException:
+        for shape, carried, versions in before:
+            shape.carried, shape.versions = carried, versions
+        raise
 
 
 def _owner(query: Running) -> str:

@@ -6,9 +6,11 @@ closed has no subscription, and so no part in it: what served it alone does not 
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from sluicegate.expr.nodes import Literal, Value
 from sluicegate.expr.types import Type
@@ -29,6 +31,8 @@ MOST_MEMBERS = 30
 """Plans in one network: its query is planned anew in each tick, and planning grows with it."""
 _KEPT = 512
 _Key = tuple[str, int, tuple[Value, ...]]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,12 @@ def are_few(queries: Sequence[Subscription]) -> bool:
 
 
 class Networks:
-    """Networks of plans that ran before are kept: what a tick asks for is mostly what the one before did."""
+    """Networks of plans that ran before are kept: what a tick asks for is mostly what the one before did. Several threads
+    may ask.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._plans: OrderedDict[_Key, AuthorizedPlan] = OrderedDict()
         self._networks: OrderedDict[tuple[str, ...], Network] = OrderedDict()
 
@@ -94,25 +101,29 @@ class Networks:
     def build(self, members: Sequence[Member]) -> Network:
         """The network of the members' plans, by their names."""
         plans = {each.name: each.plan for each in members}
-        key = tuple(sorted(plans))
-        if key not in self._networks:
-            self._networks[key] = build_network(plans)
-            if len(self._networks) > _KEPT:
-                self._networks.popitem(last=False)
-        self._networks.move_to_end(key)
-        return self._networks[key]
+        return self._keep(self._networks, tuple(sorted(plans)), lambda: build_network(plans))
 
     def _plan(self, guest: Guest, values: tuple[Value, ...]) -> tuple[AuthorizedPlan, str]:
-        key = (guest.shape, guest.at, values)
-        if key not in self._plans:
+        def bind() -> AuthorizedPlan:
             literals = [Literal(value, of) for value, of in zip(values, guest.types, strict=True)]
-            self._plans[key] = normalize(bind_shape(guest.unit.plan, literals))
-            if len(self._plans) > _KEPT:
-                self._plans.popitem(last=False)
-        self._plans.move_to_end(key)
-        plan = self._plans[key]
+            return normalize(bind_shape(guest.unit.plan, literals))
+
+        plan = self._keep(self._plans, (guest.shape, guest.at, values), bind)
         shown = hash_text(repr((plan.outputs, plan.label)))[:16]
         return plan, f"{guest.shape}:{guest.at}:{Idents().digest(plan.root)}:{shown}"
+
+    def _keep(self, kept: OrderedDict[_K, _V], key: _K, make: Callable[[], _V]) -> _V:
+        """What is kept under the key, or is made; made without the lock, for it takes its time."""
+        with self._lock:
+            if key in kept:
+                kept.move_to_end(key)
+                return kept[key]
+        made = make()
+        with self._lock:
+            kept[key] = made
+            if len(kept) > _KEPT:
+                kept.popitem(last=False)
+        return made
 
 
 def count_shared(network: Network) -> int:

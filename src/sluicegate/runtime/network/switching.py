@@ -355,10 +355,7 @@ def find_numbers(carried: Carried, queries: frozenset[int]) -> frozenset[int]:
 def forget_sessions(carried: Carried, queries: Sequence[Running], asked: Iterable[Subscription]) -> Carried:
     """Without what was counted in sessions that are over; what is open of a window then never becomes full."""
     switched = frozenset(each.number for each in queries if each.switch is not None)
-    over = find_numbers(carried, switched) - {each.number for each in asked}
-    for number in sorted(over):
-        carried = carried.forget(number)
-    return carried
+    return carried.forget(find_numbers(carried, switched) - {each.number for each in asked})
 
 
 def name_queries(rows: pa.Table, asked: Sequence[int]) -> pa.Table:

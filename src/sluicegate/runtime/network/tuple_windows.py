@@ -53,10 +53,12 @@ class Carried:
         gone = pc.is_in(self.rows["q"], value_set=_int64(sorted(queries)))
         return Carried(counts, self.rows.filter(pc.invert(gone)))
 
-    def forget(self, query: int) -> Carried:
-        """Without anything of a query that has ended."""
-        kept = self.break_off(frozenset([query]))
-        return Carried({key: each for key, each in kept.counts.items() if key[0] != query}, kept.rows)
+    def forget(self, queries: frozenset[int]) -> Carried:
+        """Without anything of queries that have ended."""
+        kept = self.break_off(queries)
+        if kept is self:
+            return self
+        return Carried({key: each for key, each in kept.counts.items() if key[0] not in queries}, kept.rows)
 
     def counts_of(self, query: int) -> dict[Key, int]:
         """How many rows the query has had, by the values of the partition."""
