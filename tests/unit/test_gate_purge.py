@@ -56,6 +56,23 @@ def test_a_few_ticks_at_a_time_and_the_rest_after_a_start(tmp_path: Path) -> Non
     assert list_ids(again.read("h")[0]) == [0, 1, 2, 3, 4]
 
 
+def test_what_could_not_be_written_anew_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = _fill(tmp_path)
+    gate.close("k")
+
+    def fail(*_: object) -> None:
+        raise OSError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sluicegate.runtime.gate.purging.publish", fail)
+        with pytest.raises(OSError, match="no space"):
+            gate.purge()
+    assert gate.purge() == 3
+    assert [name for at in range(3) for name in _find(tmp_path, f"t{100 + at}")] == []
+
+
 def test_a_query_registered_again_leaves_nothing_of_before(tmp_path: Path) -> None:
     gate = _fill(tmp_path)
     gate.withdraw("k", "revoked")

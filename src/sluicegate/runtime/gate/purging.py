@@ -13,8 +13,14 @@ def purge_ended(state: State, most: int) -> int:
     """Write up to `most` ticks anew without the rows of handles that have ended; how many there were."""
     with state.lock:
         due = [] if state.is_shut else state.take_unclean(most)
-    for tick, ended in due:
-        _rewrite(state, tick, ended)
+    for at, (tick, ended) in enumerate(due):
+        try:
+            _rewrite(state, tick, ended)
+        except BaseException:
+            # for the next time
+            with state.lock:
+                state.put_back_unclean(due[at:])
+            raise
     return len(due)
 
 

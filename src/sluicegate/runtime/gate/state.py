@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from threading import Condition, RLock
@@ -144,6 +144,12 @@ class State:
         """Ticks that hold rows of handles that have ended, and those handles' numbers; each is told once."""
         ticks = list(islice(self._unclean, most))
         return [(tick, frozenset(self._unclean.pop(tick))) for tick in ticks]
+
+    def put_back_unclean(self, due: Iterable[tuple[int, frozenset[int]]]) -> None:
+        """Of ticks that are still there, what was told and could not be done."""
+        for tick, ended in due:
+            if self.has_tick(tick):
+                self._unclean.setdefault(tick, set()).update(ended)
 
     def replace_tick(self, made: TickFile, ended: frozenset[int]) -> None:
         """It was written anew, without the rows of these."""
