@@ -159,7 +159,9 @@ class Ingest:
         """After it has returned, nothing is appended any more, and nothing but `start` lets it begin again."""
         self._stopping.set()
         with self._beginning:
-            query, watcher = self._query, self._watcher
+            query, watcher, asked = self._query, self._watcher, self._watch_source
+        # first, so that a batch that waits for a source's answer fails at once; it stays where it is, and is asked in vain
+        _close(asked)
         if query is not None:
             query.stop()
         with self._taking:

@@ -41,6 +41,7 @@ class TopicWatch:
         self._stream, self._topic, self._stops = stream, topic, stops
         self._known: str | None = None
         jvm: Any = spark._jvm
+        self._jvm = jvm
         settings = jvm.java.util.Properties()
         for name, value in client.items():
             settings.put(name.removeprefix("kafka."), value)
@@ -74,8 +75,9 @@ class TopicWatch:
         return None
 
     def close(self) -> None:
+        """Also what it was asked and has not answered yet fails."""
         try:
-            self._admin.close()
+            self._admin.close(self._jvm.java.time.Duration.ZERO)
         except Exception as error:
             _LOGGER.debug("a client of %s does not close", self._topic, exc_info=error)
 
