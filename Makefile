@@ -11,8 +11,6 @@ STAMP := $(VENV)/.setup-stamp
 N ?= 10000
 SEED ?= 1
 NAME ?=
-# one more than there are cores: many tests wait for others
-WORKERS = $$(( $$($(BIN)/python -c "import os; print(os.cpu_count() or 1)") + 1 ))
 ARGS ?=
 
 .PHONY: help setup test test-fast lint format bench fuzz demo docs clean
@@ -31,8 +29,8 @@ $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
 
 test: setup ## Run every test
 	@scripts/kafka.sh broker install || true
-	@$(BIN)/pytest -n $(WORKERS) -m "not spark" $(ARGS)
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m spark $(ARGS)
+	@$(BIN)/pytest -n auto -m "not spark" $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m spark $(ARGS)
 
 test-fast: setup ## Run the tests that take no more than a minute together, without Spark
 	@$(BIN)/pytest -n auto -m "not slow and not spark" $(addprefix --ignore=tests/,architecture console differential property security service spark) $(ARGS)

@@ -191,7 +191,7 @@ def test_one_that_counts_again_is_on_the_same_grid() -> None:
     window = TupleWindow(3, 3)
     _, carried = cut_windows(Carried(), rows(0, 7, 1), window, [], True)
     seen = carried.counts_of(1)
-    released, _ = cut_windows(carried.forget(1).go_on(2, seen), rows(7, 20, 2), window, [], True)
+    released, _ = cut_windows(carried.forget(frozenset({1})).go_on(2, seen), rows(7, 20, 2), window, [], True)
     assert set(released["start"].to_pylist()) == {9, 12, 15}
     assert sorted(set(released["a"].to_pylist())) == list(range(9, 18))
 
