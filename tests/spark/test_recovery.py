@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_three_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     """The long run is `python -m sluicegate.testing.recovery.kills`."""
-    episodes = Episodes(tmp_path, seed=3, batches=3)
+    episodes = Episodes(tmp_path, seed=3, batches=5)
     try:
         while episodes.report.kills.total() < 3 and not episodes.report.problems:
             episodes.run_episode(3 - episodes.report.kills.total(), changes=False)
