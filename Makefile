@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
 test: setup ## Run every test
 	@scripts/kafka.sh broker install || true
 	@$(BIN)/pytest -n auto -m "not spark" $(ARGS)
-	@$(BIN)/pytest -n 2 --dist loadfile -m spark $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m spark $(ARGS)
 
 test-fast: setup ## Run the tests that take no more than a minute together, without Spark
 	@$(BIN)/pytest -n auto -m "not slow and not spark" $(addprefix --ignore=tests/,architecture console differential property security service spark) $(ARGS)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from counters import summarize_cases
+from file_order import find_place
 from kafka_broker import broker
 from spark_session import folding, spark
 
@@ -23,6 +24,10 @@ settings.register_profile(
 )
 settings.register_profile("dev", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: find_place(item.path.parent.name, item.path.name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sluicegate.testing.light_java import LIGHT_JAVA
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -20,9 +22,8 @@ _JAVA = "spark.driver.extraJavaOptions"
 def spark() -> Iterator[SparkSession]:
     from sluicegate.runtime import session as sessions
 
-    # a Java that lives for minutes, two of them on two cores: compiling well costs more than it saves
-    light = f"{sessions._OWN[_JAVA]} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    sessions._OWN = {**sessions._OWN, _JAVA: light}
+    # plans leave much behind that nobody needs: room for the young saves collections
+    sessions._OWN = {**sessions._OWN, _JAVA: f"{sessions._OWN[_JAVA]} {LIGHT_JAVA} -Xmn256m"}
     session = sessions.make_session(
         shuffle_partitions=1,
         extra={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,6 +55,13 @@ def walk_files(*suffixes: str) -> Iterator[Path]:
 def read_modules() -> dict[str, Module]:
     paths = {_module_name(path): path for path in sorted(SRC.rglob("*.py"))}
     return {name: _read_module(name, path, frozenset(paths)) for name, path in paths.items()}
+
+
+def ask_modules(ask: Callable[[Module], object]) -> dict[str, object]:
+    """What was found in those modules in which anything was."""
+    modules = read_modules()
+    assert len(modules) > 500
+    return {name: found for name, module in modules.items() if (found := ask(module))}
 
 
 def reached(name: str) -> set[str]:

@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 
 import pytest
 
-from architecture.project import Module, reached, read_modules
+from architecture.project import Module, ask_modules, reached, read_modules
 
 # `errors` and `source` are files and share the first step; the root's own `__init__` stands between service and cli.
 ORDER = [
@@ -42,8 +42,6 @@ OPTIONAL = {
     "sqlglot",
 }
 
-MODULES = list(read_modules().values())
-
 
 def _layer_of(name: str) -> str:
     parts = name.split(".")
@@ -58,23 +56,29 @@ def _may_import(importer: str, imported: str) -> bool:
     return RANK[imported] <= RANK[importer]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
-def test_imports_only_from_layers_above(module: Module) -> None:
-    assert module.layer in RANK, f"`{module.layer}` has no place in the order of layers"
+def test_imports_are_only_from_layers_above() -> None:
+    placeless = ask_modules(lambda each: each.layer not in RANK)
+    assert placeless == {}, "a layer has no place in the order"
+    assert ask_modules(_find_from_below) == {}
+
+
+def _find_from_below(module: Module) -> list[str]:
     own = [name for name in module.imports if name.split(".")[0] == "sluicegate"]
-    wrong = [name for name in own if not _may_import(module.layer, _layer_of(name))]
-    assert not wrong
+    return [name for name in own if not _may_import(module.layer, _layer_of(name))]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
-def test_optional_libraries_stay_where_they_belong(module: Module) -> None:
-    everywhere = {name.split(".")[0] for name in module.imports}
-    on_import = {name.split(".")[0] for name in module.early}
-    if module.layer != "runtime":
-        assert "pyspark" not in everywhere
-    if module.layer != "testing":
-        own = {"httpx"} if module.layer == "client" else set()
-        assert not on_import & (OPTIONAL - {"pyspark"} - own)
+def test_optional_libraries_stay_where_they_belong() -> None:
+    assert ask_modules(lambda each: each.layer != "runtime" and "pyspark" in _roots(each.imports)) == {}
+    assert ask_modules(lambda each: each.layer != "testing" and _find_optional(each)) == {}
+
+
+def _find_optional(module: Module) -> set[str]:
+    own = {"httpx"} if module.layer == "client" else set()
+    return _roots(module.early) & (OPTIONAL - {"pyspark"} - own)
+
+
+def _roots(names: frozenset[str]) -> set[str]:
+    return {name.split(".")[0] for name in names}
 
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
@@ -131,7 +135,7 @@ for name in {names}:
 def test_the_core_works_without_the_optional_libraries() -> None:
     """Everything but testing, bench, runtime, service and client, in a process that cannot import the optional libraries."""
     heavy = {"testing", "bench", "runtime", "service", "client"}
-    names = [module.name for module in MODULES if module.layer not in heavy]
+    names = [module.name for module in read_modules().values() if module.layer not in heavy]
     names = [name for name in names if not name.endswith("__main__")]
     code = BARE.format(blocked=sorted(OPTIONAL), names=names)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,13 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.query"
     os.mkfifo(pipe)
     with (
-        subprocess.Popen([*EXPLAIN, str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        subprocess.Popen(
+            [*EXPLAIN, str(pipe)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # tests that run in the background would hand on that interrupts are ignored
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        ) as process,
         pipe.open("wb"),  # opens when the command has begun to read
     ):
         process.send_signal(signal.SIGINT)

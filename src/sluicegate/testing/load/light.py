@@ -9,6 +9,7 @@ import sys
 
 from sluicegate.cli.main import main
 from sluicegate.runtime import cluster, session
+from sluicegate.testing.light_java import LIGHT_JAVA
 
 _JAVA = "spark.driver.extraJavaOptions"
 
@@ -17,11 +18,11 @@ def make_light() -> None:
     """Change what sessions of this process are made with."""
     session._OWN = {
         **session._OWN,
-        _JAVA: f"{session._OWN[_JAVA]} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        _JAVA: f"{session._OWN[_JAVA]} {LIGHT_JAVA}",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.adaptive.enabled": "false",
     }
-    light = f"{cluster.JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    light = f"{cluster.JAVA_OPTIONS} {LIGHT_JAVA}"
     cluster._CLUSTER = {**cluster._CLUSTER, "spark.executor.extraJavaOptions": light}
 
 

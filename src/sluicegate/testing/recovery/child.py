@@ -17,6 +17,7 @@ from sluicegate.language.load import read_catalog
 from sluicegate.runtime import session
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.feed.ingest import AVAILABLE_NOW
+from sluicegate.testing.light_java import LIGHT_JAVA
 from sluicegate.testing.recovery.points import hasten_upkeep, set_point
 from sluicegate.testing.recovery.reader import Reader
 from sluicegate.testing.recovery.world import QUERIES
@@ -59,9 +60,8 @@ def main() -> int:
 
 def _make_light_session() -> SparkSession:
     """A JVM that lives for seconds: it is not worth compiling much for."""
-    light = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     name = "spark.driver.extraJavaOptions"
-    session._OWN = {**session._OWN, name: f"{session._OWN[name]} {light}"}
+    session._OWN = {**session._OWN, name: f"{session._OWN[name]} {LIGHT_JAVA}"}
     return session.make_session(shuffle_partitions=1, log_level="OFF", extra=SETTINGS)
 
 
