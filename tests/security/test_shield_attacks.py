@@ -12,10 +12,12 @@ from sluicegate.language.fold import fold_together
 from sluicegate.language.load import read_catalog
 from sluicegate.language.print_catalog import catalog_statements
 from sluicegate.language.punctuation_wire import Arrived, read_punctuation_text
+from sluicegate.language.resolve import read_query
 from sluicegate.policy.classes import Member, PolicyClass
 from sluicegate.policy.punctuation import Anything, Constant, Restriction
 from sluicegate.policy.verdict import mask_attributes, standing_of
 from sluicegate.policy.who import Who, read_who, write_who
+from sluicegate.rewrite.explain import explain
 from sluicegate.runtime.network.authorize import authorize
 from sluicegate.runtime.network.graphs import Graphs
 from sluicegate.runtime.network.seats import Seat, seat_catalog
@@ -58,6 +60,48 @@ def test_a_session_reads_no_more_by_its_own_result_than_its_roles_allow() -> Non
         authorize(
             seat_catalog(catalog, Seat("u", frozenset({"Clerk"}))), "u", "SELECT v FROM R", makers=catalog
         )
+
+
+OWN = """CREATE STREAM S (ts TIMESTAMP, v INT) TIMESTAMP BY ts WATERMARK '5 seconds';
+CREATE ROLE Doctor; CREATE ROLE Clerk; CREATE USER u ROLES (Doctor, Clerk) SET (ward = 1); CREATE USER w;
+CREATE GRANT s READ (*) ON S TO Doctor WITH GRANT OPTION; CREATE STREAM R OWNER u AS SELECT ts, v FROM S;
+CREATE GRANT mine READ (*) ON R TO USER u; CREATE GRANT clerks READ (*) ON R TO Clerk;
+CREATE GRANT theirs READ (*) ON R TO USER w WITH GRANT OPTION;
+CREATE STREAM Chain OWNER u AS SELECT ts, v FROM R; CREATE GRANT chain READ (*) ON Chain TO Clerk;
+CREATE STREAM Back OWNER w AS SELECT ts, v FROM R; CREATE GRANT back READ (*) ON Back TO USER u;
+CREATE STREAM Told OWNER u AS SELECT ts, v FROM S
+ON RESULT (INSERT SP INTO STREAM LET DDP = TUPLES:ALL, SRP = frbac:Clerk, SIGN = POSITIVE);
+CREATE STREAM Other (ts TIMESTAMP, v INT) TIMESTAMP BY ts WATERMARK '5 seconds' OWNER w;
+CREATE GRANT others READ (*) ON Other TO USER w; CREATE STREAM Free OWNER w AS SELECT ts, v FROM Other;
+CREATE GRANT free READ (*) ON Free TO Clerk;"""
+SEATS = [
+    Seat("u", frozenset({"Clerk"})),
+    Seat("u", frozenset({"Clerk"}), claimed=True),
+    Seat("u", None, (("ward", None),)),
+]
+
+
+@pytest.mark.parametrize("seat", SEATS)
+@pytest.mark.parametrize("name", ["R", "Chain", "Back", "Told"])
+def test_no_grant_opens_what_a_user_made_with_more_than_its_session_has(name: str, seat: Seat) -> None:
+    """Nor what somebody else made of it, nor what an ON RESULT says of it; with all that the user has it is open."""
+    catalog, query = read_catalog(OWN), f"SELECT v FROM {name}"
+    seated = seat_catalog(catalog, seat)
+    assert authorize(catalog, "u", query).reads
+    with pytest.raises(DiagnosticError) as refused:
+        authorize(seated, "u", query, makers=catalog)
+    told = [each.message for each in refused.value.diagnostics]
+    assert f"`{name}` is made with all that `u` has: this session leaves some of it aside" in told
+    found = explain(seated, "u", read_query(query, seated).root)
+    assert not found.used
+
+
+@pytest.mark.parametrize("seat", SEATS)
+def test_others_read_what_they_may_whatever_session_its_maker_has(seat: Seat) -> None:
+    catalog = read_catalog(OWN)
+    seated = seat_catalog(catalog, seat)
+    assert authorize(seated, "w", "SELECT v FROM R", makers=catalog).grants == ("theirs",)
+    assert authorize(seated, "u", "SELECT v FROM Free", makers=catalog).grants == ("free",)
 
 
 @pytest.mark.parametrize(

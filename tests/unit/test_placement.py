@@ -95,9 +95,13 @@ def test_the_share_that_passes_decides() -> None:
     assert find_share(right, _seen(0, 10)) == 0
     assert find_share(left, Seen(np.empty(0, np.int64), _seen(1, 1).verdicts)) == 0
     assert choose_placement(plan, lambda _: _seen(10, 10)) is Placement.OVER
-    assert choose_placement(plan, lambda _: _seen(9, 10)) is Placement.DOWN
+    assert choose_placement(plan, lambda _: _seen(5, 10)) is Placement.OVER
+    assert choose_placement(plan, lambda _: _seen(1, 10)) is Placement.DOWN
+    # one side that loses most is enough
+    sides = iter([_seen(10, 10), _seen(1, 10)])
+    assert choose_placement(plan, lambda _: next(sides)) is Placement.DOWN
     assert choose_placement(shape_of(ONE), lambda _: _seen(10, 10)) is Placement.DOWN
-    assert 0.5 < OVER_FROM <= 1
+    assert 0.1 < OVER_FROM <= 0.5
 
 
 def test_a_mask_that_lets_an_attribute_be_needed_but_not_seen_does_not_pass() -> None:

@@ -41,6 +41,7 @@ NOTES = [
     "cpu_ratio: the same of processor time, Spark's process and this one: what a busy machine changes less",
     "read_ms: reading the texts of the punctuations alone, timed apart; resolve_ms: what is left of the feed beyond that of the stream without policies; verdict_ms: of the query, likewise (where it is negative, fewer rows were read on)",
     "placements and joins: the tick alone, on a batch that is in the log; down: shields above their sources (filter and probe), up: above selections, over: above the join (probe and filter)",
+    "joins: the three ways take turns in every order; adaptive_to_better: the median over rounds of the adaptive one's time over that of the fixed one with the lesser median, in the same round",
 ]
 
 
@@ -73,7 +74,7 @@ FULL = Size(
     place_roles=(10, 100),
     place_rounds=5,
     join_rows=250_000,
-    join_rounds=5,
+    join_rounds=12,
     similarities=(1.0, 0.75, 0.5, 0.25),
     selectivities=(0.1, 0.5, 1.0),
     readers=16,
@@ -112,7 +113,7 @@ def run(
             **measure_joins(
                 session,
                 size.join_rows,
-                (size.warm_up, size.join_rounds),
+                (2 * size.warm_up, size.join_rounds),
                 size.ratios,
                 size.similarities,
                 size.selectivities,

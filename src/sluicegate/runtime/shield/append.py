@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -115,14 +116,17 @@ def _append(
     log: SourceLog, shield: Shield, taken: Taken, number: int, divided: _Divided | None = None
 ) -> LogBatch:
     rows, letters = _mark_late(log, taken.rows), taken.letters
-    write_rows(log.data_folder(number), [rows])
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write_rows, log.data_folder(number), [rows])
+        taken = shield.prune(taken)
+        waiting = shield.keep(number, taken)
+        writing.result()
     if divided is not None and divided.heard.refused:
         import pyarrow as pa
 
         letters = pa.concat_tables([letters, write_letters(divided.heard.refused, number)])
     if letters.num_rows:
         DeadLetters(log.folder).append(number, letters)
-    waiting = shield.keep(number, taken)
     least, greatest = _find_bounds(log, rows)
     batch = log.describe(number, rows.num_rows, least, greatest, letters.num_rows, waiting)
     if divided is not None:

@@ -55,7 +55,7 @@ def judge_elements(
         shield = Shield(SourceLog(Path(folder), stream), lambda: catalog)
         for number, begin in enumerate(range(0, max(elements.num_rows, 1), AT_ONCE)):
             taken = shield.take(elements.slice(begin, AT_ONCE), number, trusted)
-            shield.settle(number, taken)
+            shield.settle(number, shield.prune(taken))
             found.append(taken.rows)
         last = shield.end(len(found))
         found.append(last.rows)

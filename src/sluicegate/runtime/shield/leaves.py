@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sluicegate.runtime.shield.orders import number_values
 from sluicegate.runtime.shield.rows import Rows
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class Leaves:
     ends: NDArray[Any]
     low: Ints
     high: Ints
+
+    @property
+    def are_single(self) -> bool:
+        """Whether every interval is of one key."""
+        return self.low is self.high
 
     @property
     def count(self) -> int:
@@ -69,10 +75,14 @@ class Leaves:
 
 
 def make_leaves(rows: Rows) -> Leaves:
-    ends = np.unique(np.concatenate([rows.low, rows.high]))
-    low = 2 * np.searchsorted(ends, rows.low) + 1
-    high = 2 * np.searchsorted(ends, rows.high) + 1 - rows.open
-    return Leaves(ends, low.astype(np.int64), high.astype(np.int64))
+    if np.array_equal(rows.low, rows.high):
+        # constants and sets, which most are
+        ends, place = number_values(rows.low)
+        single = 2 * place + 1
+        return Leaves(ends, single, single)
+    ends, place = number_values(np.concatenate([rows.low, rows.high]))
+    low, high = place[: len(rows.low)], place[len(rows.low) :]
+    return Leaves(ends, 2 * low + 1, 2 * high + 1 - rows.open)
 
 
 def _numbers(keys: pa.Array) -> NDArray[Any]:

@@ -17,9 +17,10 @@ from sluicegate.policy.elements import Punctuation
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import SENDER, SP_COUNT, SP_TS
 from sluicegate.runtime.shield import reasons
+from sluicegate.runtime.shield.book import open_book
 from sluicegate.runtime.shield.prune import Floors, Limits, mark_broken, prune_rows
 from sluicegate.runtime.shield.ranks import BEGINNING, Ranks, find_watermarks, rank_by_arrival, rank_by_time
-from sluicegate.runtime.shield.resolve import Tuples, Verdicts, open_book, resolve
+from sluicegate.runtime.shield.resolve import Tuples, Verdicts, resolve
 from sluicegate.runtime.shield.rows import Alike, Coder, Rows, make_alike, make_rows, no_rows
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Outcome:
 
     tuples: pa.Table
     reason: NDArray[np.uint8]
-    number: Ints
+    number: NDArray[np.int32]
     classes: tuple[PolicyClass, ...]
 
 
@@ -81,6 +82,14 @@ def take_elements(
     state: PartitionState, found: Elements, stream: Stream, limits: Limits
 ) -> tuple[Outcome, PartitionState]:
     """Decide what can be decided; the state for the next batch."""
+    outcome, after = decide_elements(state, found, stream, limits)
+    return outcome, prune_state(after, stream, limits)
+
+
+def decide_elements(
+    state: PartitionState, found: Elements, stream: Stream, limits: Limits
+) -> tuple[Outcome, PartitionState]:
+    """The same, without letting go what cannot matter any more."""
     if stream.order_any:
         return _take_in_any_order(state, found, stream, limits)
     arrival = state.taken + found.punctuation_at
@@ -89,8 +98,7 @@ def take_elements(
     end = state.taken + found.count
     ranks = rank_by_arrival(rows, tuples.at, state.taken, end)
     outcome = _outcome(state, rows, ranks, tuples, found.tuples, stream)
-    after = replace(state, rows=rows, taken=end)
-    return outcome, prune_state(after, stream, limits)
+    return outcome, replace(state, rows=rows, taken=end)
 
 
 def _take_in_any_order(
@@ -120,7 +128,9 @@ def end_partition(state: PartitionState, stream: Stream) -> tuple[Outcome, Parti
     if state.held is None:
         raise ValueError("nothing waits")
     every = np.ones(state.held.num_rows, np.bool_)
-    return _release(state, state.held, np.zeros(len(every), np.int64), every, ~every, stream, Limits())
+    no_place = np.zeros(len(every), np.int64)
+    outcome, after = _release(state, state.held, no_place, every, ~every, stream, Limits())
+    return outcome, prune_state(after, stream, Limits())
 
 
 def _release(
@@ -149,15 +159,15 @@ def _release(
     reason[len(chosen) :] = reasons.HELD_TOO_LONG
     number = np.where(reason == reasons.RELEASED, outcome.number, -1)
     after = replace(state, held=waiting.take(kept) if len(kept) else None)
-    return replace(outcome, reason=reason, number=number), prune_state(after, stream, limits)
+    return replace(outcome, reason=reason, number=number), after
 
 
 def _outcome(
     state: PartitionState, rows: Rows, ranks: Ranks, tuples: Tuples, table: pa.Table, stream: Stream
 ) -> Outcome:
-    book = open_book(rows, ranks.counts, ranks.in_force, ranks.count, len(state.senders))
+    book = open_book(rows, ranks, len(state.senders))
     owner = state.senders.find(stream.owner)
-    found = resolve(book, tuples, ranks.tuples, owner, state.members)
+    found = resolve(book, tuples, owner, state.members)
     return _deny_forgotten(state, found, tuples, owner, table)
 
 
@@ -230,15 +240,28 @@ def _renumber(state: PartitionState, limits: Limits) -> PartitionState:
 def _columns(state: PartitionState, table: pa.Table, at: Ints, stream: Stream) -> Tuples:
     import pyarrow.compute as pc
 
-    sender = table[SENDER].combine_chunks().dictionary_encode()
+    sender = encode_senders(table[SENDER])
     codes = [state.senders.find(name) for name in sender.dictionary.to_pylist()]
     # the number after the last is nobody's
     known = np.array([len(state.senders) if code < 0 else code for code in (*codes, -1)], np.int64)
-    place = np.asarray(pc.fill_null(sender.indices, len(codes)))
+    place = np.asarray(pc.fill_null(sender.indices, len(codes)) if sender.null_count else sender.indices)
     ts, has_ts = _moments(table, SP_TS)
     count, has_count = _numbers(table, SP_COUNT)
     key = table[stream.punctuated_by].combine_chunks()
     return Tuples(known[place], np.asarray(sender.is_valid()), has_ts & has_count, ts, count, key, at)
+
+
+def encode_senders(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Each different name once; most often there is one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = column.combine_chunks()
+    if len(whole) and pa.types.is_string(whole.type) and not whole.null_count:
+        first = whole[0]
+        if pc.all(pc.equal(whole, first)).as_py():
+            return pa.DictionaryArray.from_arrays(np.zeros(len(whole), np.int32), [first.as_py()])
+    return whole.dictionary_encode()
 
 
 def _moments(table: pa.Table, name: str) -> tuple[Ints, Flags]:
@@ -251,6 +274,8 @@ def _numbers(table: pa.Table, name: str) -> tuple[Ints, Flags]:
     import pyarrow.compute as pc
 
     column = table[name].combine_chunks().cast(pa.int64())
+    if not column.null_count:
+        return np.asarray(column), np.ones(len(column), np.bool_)
     return np.asarray(pc.fill_null(column, 0)), np.asarray(column.is_valid())
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sluicegate.runtime.shield.orders import find_starts, number_values, sort_places
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -49,10 +51,9 @@ def make_prefix(groups: Ints, domain: int, ranks: Ints, count: int) -> Prefix:
     dense: Ints | None = None
     number = groups
     if domain * count >= _MOST:
-        dense, number = np.unique(groups, return_inverse=True)
-        number = number.astype(np.int64)
+        dense, number = number_values(groups)
     keys = number * count + ranks
-    order = np.argsort(keys, kind="stable")
+    order = sort_places(keys, (domain if dense is None else len(dense)) * count)
     return Prefix(order, groups[order], keys[order], count, dense)
 
 
@@ -60,7 +61,9 @@ def accumulate_greatest(groups: Ints, values: Ints) -> Ints:
     """The greatest value of each group so far; groups stand together, values are small and not negative."""
     if not len(groups):
         return values
-    starts = np.concatenate([[True], groups[1:] != groups[:-1]])
+    starts = find_starts(groups)
+    if starts.all():
+        return values
     number = np.cumsum(starts) - 1
     span = int(values.max()) + 1
     return np.asarray(np.maximum.accumulate(number * span + values) - number * span)

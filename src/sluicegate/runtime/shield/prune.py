@@ -19,6 +19,7 @@ import numpy as np
 
 from sluicegate.runtime.shield.leaves import Leaves, make_leaves
 from sluicegate.runtime.shield.newest import Newest, make_newest
+from sluicegate.runtime.shield.orders import number_values
 from sluicegate.runtime.shield.prefix import accumulate_greatest
 from sluicegate.runtime.shield.rows import Coder, Rows
 
@@ -84,7 +85,7 @@ def mark_broken(known: Rows, more: Rows, forgotten: Ints) -> Rows:
 
 def find_dead(rows: Rows, senders: int, owner: int, horizon: int | None) -> tuple[Ints, Flags]:
     """The policy of each row, numbered, and whether the policy is dead."""
-    every, ts = np.unique(rows.ts, return_inverse=True)
+    every, ts = number_values(rows.ts)
     rank = np.zeros(len(rows), np.int64)
     if horizon is not None:
         # what is not in force yet for every tuple to come replaces nothing
@@ -92,7 +93,7 @@ def find_dead(rows: Rows, senders: int, owner: int, horizon: int | None) -> tupl
     leaves = make_leaves(rows)
     newest = make_newest(rows, leaves, ts, rank, 2, senders + 1)
     living = _find_living(rows, leaves, newest, ts, owner, rank == 0)
-    policies, policy = np.unique(rows.sender * max(len(every), 1) + ts, return_inverse=True)
+    policies, policy = number_values(rows.sender * max(len(every), 1) + ts)
     alive = np.zeros(len(policies), np.bool_)
     alive[policy[living]] = True
     return policy, ~alive[policy]
@@ -121,7 +122,9 @@ def _ask_both(newest: Newest, scope: Ints, leaf: Ints | None, owner: int) -> Int
         return newest.ask_everything(scope, rank) if leaf is None else newest.ask(scope, leaf, rank)
 
     found = ask(scope)
-    return found if owner < 0 else np.maximum(found, ask(np.full(len(scope), owner, np.int64)))
+    if owner < 0 or np.all(scope == owner):
+        return found
+    return np.maximum(found, ask(np.full(len(scope), owner, np.int64)))
 
 
 def _newest_alike(rows: Rows, leaves: Leaves, ts: Ints, ranges: Ints) -> Ints:

@@ -7,21 +7,20 @@ matters. Everything else is the same for both.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sluicegate.policy.classes import Member, PolicyClass
 from sluicegate.runtime.shield import reasons
-from sluicegate.runtime.shield.cover import Cover, find_covering, find_different, make_cover
-from sluicegate.runtime.shield.leaves import Leaves, make_leaves
-from sluicegate.runtime.shield.newest import Newest, make_newest
-from sluicegate.runtime.shield.rows import Coder, Rows
-from sluicegate.runtime.shield.versions import Versions, make_versions
+from sluicegate.runtime.shield.book import Book, Index, make_index
+from sluicegate.runtime.shield.cover import find_covering, find_different
+from sluicegate.runtime.shield.newest import Newest
+from sluicegate.runtime.shield.rows import Coder
+from sluicegate.runtime.shield.singles import OTHERS, make_singles
+from sluicegate.runtime.shield.threads import cut_evenly, do_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-PIECE = 100_000
-"""Tuples that are worth a thread."""
-MOST_MEMBERS = 10_000
-"""Punctuations in one policy; a longer one is never complete."""
+PIECE = 1 << 16
+"""Tuples that are looked at at once: few enough to stay near the processor, enough to be worth a thread."""
+NOBODY = -1
+"""The owner of a stream that has none, or that has sent nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,12 @@ class Tuples:
         return len(self.ts)
 
     def cut(self, part: slice) -> Tuples:
-        key = self.key.slice(part.start, part.stop - part.start)
+        return self._pick(part, self.key.slice(part.start, part.stop - part.start))
+
+    def take(self, at: Ints) -> Tuples:
+        return self if len(at) == len(self) else self._pick(at, self.key.take(at))
+
+    def _pick(self, part: slice | Ints, key: pa.Array) -> Tuples:
         return Tuples(
             self.sender[part],
             self.sent[part],
@@ -72,77 +76,98 @@ class Verdicts:
     """For each tuple a reason (0: released) and, where released, which of the classes it is under."""
 
     reason: NDArray[np.uint8]
-    number: Ints
+    number: NDArray[np.int32]
     classes: tuple[PolicyClass, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Book:
-    """The punctuations of a partition, ready to be asked."""
-
-    rows: Rows
-    ts: Ints
-    """All that occur, sorted; elsewhere a ts is its place here."""
-    begins: Ints
-    """For each ts the rank from which on anybody's policy has it."""
-    leaves: Leaves
-    versions: Versions
-    newest: Newest
-    scopes: int
-
-
-def open_book(
-    rows: Rows, counts: Ints, in_force: Ints, ranks: int, senders: int, members: int = MOST_MEMBERS
-) -> Book:
-    """`counts`: the rank from which a row is part of its policy; `in_force`: from which its policy may be the one in force."""
-    ts, place = np.unique(rows.ts, return_inverse=True)
-    leaves, scopes = make_leaves(rows), senders + 1
-    begins = np.full(len(ts), ranks, np.int64)
-    np.minimum.at(begins, place, counts)
-    versions = make_versions(rows, place, max(len(ts), 1), counts, ranks, scopes, members)
-    newest = make_newest(rows, leaves, place, in_force, ranks, scopes)
-    return Book(rows, ts, begins, leaves, versions, newest, scopes)
-
-
-def resolve(book: Book, tuples: Tuples, rank: Ints, owner: int, members: Coder[Member]) -> Verdicts:
+def resolve(book: Book, tuples: Tuples, owner: int, members: Coder[Member]) -> Verdicts:
     """`owner` is the number of the stream's owner, whose punctuations count for every tuple (R14); -1 for none.
 
     No tuple's verdict depends on another's, so many are resolved by several threads: numpy lets them run side by side.
     """
-    cover = make_cover(book.rows, book.leaves)
-    pieces = min(os.cpu_count() or 1, len(tuples) // PIECE)
-    if pieces <= 1:
-        return _resolve(book, cover, tuples, rank, owner, members)
-    ends = np.linspace(0, len(tuples), pieces + 1, dtype=np.int64)
-    cuts = [slice(int(first), int(last)) for first, last in pairwise(ends)]
-    with ThreadPoolExecutor(pieces) as pool:
-        found = pool.map(lambda cut: _resolve(book, cover, tuples.cut(cut), rank[cut], owner, members), cuts)
-        return _join_verdicts(list(found))
+    found = _find_singles(book, tuples, owner, members)
+    rest = np.flatnonzero(found.number < 0)
+    if not len(rest):
+        return found
+    index, others, rank = make_index(book), tuples.take(rest), book.ranks.tuples[rest]
+    parts = do_all(
+        lambda cut: _resolve(index, others.cut(cut), rank[cut], owner, members),
+        cut_evenly(len(rest), 2 * PIECE),
+    )
+    if len(rest) == len(tuples):
+        return _join_verdicts(parts)
+    return _put_in(found, rest, _join_verdicts(parts))
+
+
+def _find_singles(book: Book, tuples: Tuples, owner: int, members: Coder[Member]) -> Verdicts:
+    """Those that can be found in the short way, of one sender; there is no reason for the others yet."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    reason, number = np.zeros(len(tuples), np.uint8), np.full(len(tuples), OTHERS, np.int32)
+    nothing = Verdicts(reason, number, ())
+    if not len(tuples) or not len(book.rows) or not pa.types.is_integer(tuples.key.type):
+        return nothing
+    sender = int(tuples.sender[0])
+    # what the owner sent counts too
+    if (owner not in (NOBODY, sender) and np.any(book.rows.sender == owner)) or np.any(
+        tuples.sender != sender
+    ):
+        return nothing
+    ranks = book.ranks
+    singles = make_singles(
+        book.rows, book.leaves, book.versions, ranks.in_force, ranks.count, sender, members
+    )
+    if singles is None:
+        return nothing
+    asked = tuples.named & (tuples.count == 1)
+    if tuples.key.null_count:
+        asked &= np.asarray(tuples.key.is_valid())
+    keys = np.asarray(pc.fill_null(tuples.key, 0))
+
+    def find(cut: slice) -> None:
+        found = singles.find(keys[cut], tuples.ts[cut], ranks.tuples[cut])
+        np.copyto(number[cut], found, where=asked[cut])
+
+    do_all(find, cut_evenly(len(tuples), PIECE))
+    return Verdicts(reason, number, singles.classes)
+
+
+def _put_in(found: Verdicts, at: Ints, others: Verdicts) -> Verdicts:
+    """Verdicts with those of others in their places."""
+    classes, numbers = _number_all([found, others])
+    reason, number = found.reason, numbers[0]
+    reason[at], number[at] = others.reason, numbers[1]
+    return Verdicts(reason, number, classes)
 
 
 def _join_verdicts(found: list[Verdicts]) -> Verdicts:
     """One after the other, with the classes of all."""
+    if len(found) == 1:
+        return found[0]
+    classes, numbers = _number_all(found)
+    reason = np.concatenate([part.reason for part in found])
+    return Verdicts(reason, np.concatenate(numbers), classes)
+
+
+def _number_all(found: Sequence[Verdicts]) -> tuple[tuple[PolicyClass, ...], list[NDArray[np.int32]]]:
+    """The classes of all, and the numbers that each part's tuples have among these."""
     classes = {each: None for part in found for each in part.classes}
     place = {each: at for at, each in enumerate(classes)}
-    numbers = []
-    for part in found:
-        known = np.array([*(place[each] for each in part.classes), -1], np.int64)
-        numbers.append(known[part.number])
-    reason = np.concatenate([part.reason for part in found])
-    return Verdicts(reason, np.concatenate(numbers), tuple(classes))
+    known = [np.array([*(place[each] for each in part.classes), OTHERS], np.int32) for part in found]
+    return tuple(classes), [each[part.number] for each, part in zip(known, found, strict=True)]
 
 
-def _resolve(
-    book: Book, cover: Cover, tuples: Tuples, rank: Ints, owner: int, members: Coder[Member]
-) -> Verdicts:
+def _resolve(index: Index, tuples: Tuples, rank: Ints, owner: int, members: Coder[Member]) -> Verdicts:
+    book = index.book
     reason = np.full(len(tuples), reasons.NO_POLICY, np.uint8)
-    number = np.full(len(tuples), -1, np.int64)
+    number = np.full(len(tuples), OTHERS, np.int32)
     named = find_ts(book, tuples)
-    version = _find_versions(book, tuples, named, rank, owner, reason)
+    version = _find_versions(index, tuples, named, rank, owner, reason)
     at = np.flatnonzero(reason == reasons.RELEASED)
     leaf = book.leaves.of_keys(tuples.key)[at]
-    covering = find_covering(book.rows, book.versions, cover, version[at], leaf)
-    newest = ask_newest(book.newest, tuples.sender[at], leaf, rank[at], owner)
+    covering = find_covering(book.rows, book.versions, index.cover, version[at], leaf)
+    newest = ask_newest(index.newest, tuples.sender[at], leaf, rank[at], owner)
     reason[at[newest != named[at]]] = reasons.SUPERSEDED
     reason[at[covering.number == 0]] = reasons.NOT_COVERED
     fine = np.flatnonzero(reason[at] == reasons.RELEASED)
@@ -164,9 +189,10 @@ def find_ts(book: Book, tuples: Tuples) -> Ints:
 
 
 def _find_versions(
-    book: Book, tuples: Tuples, named: Ints, rank: Ints, owner: int, reason: NDArray[np.uint8]
+    index: Index, tuples: Tuples, named: Ints, rank: Ints, owner: int, reason: NDArray[np.uint8]
 ) -> Ints:
     """The version of the policy that each tuple names; into `reason` why it has none that is complete."""
+    book = index.book
     version = book.versions.find(tuples.sender, named, rank)
     if owner >= 0:
         foreign = np.flatnonzero((tuples.sender != owner) & tuples.sent)
@@ -180,7 +206,7 @@ def _find_versions(
     fine = book.versions.complete[found] & (book.versions.count(found) == tuples.count[there])
     reason[there] = np.where(fine, reasons.RELEASED, reasons.INCOMPLETE)
     others = np.flatnonzero((version < 0) & (named >= 0))
-    reason[others[book.begins[named[others]] <= rank[others]]] = reasons.WRONG_PRODUCER
+    reason[others[index.begins[named[others]] <= rank[others]]] = reasons.WRONG_PRODUCER
     return version
 
 

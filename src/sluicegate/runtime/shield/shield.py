@@ -26,19 +26,21 @@ from sluicegate.runtime.feed.log_files import POLICY, refuse_log, remove_all
 from sluicegate.runtime.feed.misfits import PROBLEM, RAW
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.shield import reasons
-from sluicegate.runtime.shield.class_table import ClassTable
+from sluicegate.runtime.shield.class_table import TOO_MANY, ClassTable
 from sluicegate.runtime.shield.letters import PLACE, write_malformed, write_none, write_refused
 from sluicegate.runtime.shield.partition import (
     Elements,
     Outcome,
+    decide_elements,
     end_partition,
     key_kind,
     new_partition,
-    take_elements,
+    prune_state,
 )
 from sluicegate.runtime.shield.prune import Limits
 from sluicegate.runtime.shield.rows import Alike
 from sluicegate.runtime.shield.state_files import ShieldState, load_state, save_state
+from sluicegate.runtime.shield.threads import do_all
 from sluicegate.runtime.shield.wire import PunctuationReader, Refusal
 
 if TYPE_CHECKING:
@@ -114,9 +116,9 @@ class Shield:
         import pyarrow.compute as pc
 
         elements = elements.append_column(PLACE, pa.array(np.arange(elements.num_rows)))
-        broken = pc.is_valid(elements[PROBLEM])
         letters = []
-        if pc.any(broken).as_py():
+        if elements[PROBLEM].null_count < elements.num_rows:
+            broken = pc.is_valid(elements[PROBLEM])
             letters.append(write_malformed(elements.filter(broken), number))
             elements = elements.filter(pc.invert(broken))
         reader = PunctuationReader(self._log.stream, catalog or self._catalog(), self._clock(), trusted)
@@ -126,11 +128,11 @@ class Shield:
         places: list[Ints] = []
         for name, part in _divide(elements):
             found, refused = _take_apart(part, read)
-            places.append(np.asarray(part[PLACE].take(found.tuple_at)))
+            places.append(np.asarray(part[PLACE])[found.tuple_at])
             letters.append(write_refused(refused, number))
             told += [(place, each.code) for place, _, each in refused]
             before = partitions.get(name) or new_partition(self._log.stream)
-            outcome, partitions[name] = take_elements(before, found, self._log.stream, self._limits)
+            outcome, partitions[name] = decide_elements(before, found, self._log.stream, self._limits)
             outcomes.append((list(partitions).index(name), outcome))
         if len(partitions) > 1 << PARTITION_BITS:
             message = f"`{self._log.stream.name}` has more than {1 << PARTITION_BITS} partitions"
@@ -150,6 +152,14 @@ class Shield:
                 outcomes.append((at, outcome))
         state = ShieldState(partitions, dict(self._state.denied), ended=True)
         return self._release(state, outcomes, [], number)
+
+    def prune(self, taken: Taken) -> Taken:
+        """Without the memory of what cannot matter any more; the rows do not depend on it, and may be written meanwhile."""
+        kept = dict(taken.state.partitions)
+        for name, each in kept.items():
+            if each is not self._state.partitions.get(name):
+                kept[name] = prune_state(each, self._log.stream, self._limits)
+        return replace(taken, state=replace(taken.state, partitions=kept))
 
     def keep(self, number: int, taken: Taken) -> int | None:
         """Write down what is remembered after the batch; the least event time that still waits."""
@@ -185,8 +195,10 @@ class Shield:
         return Taken(rows, dead, after, released_at=fine)
 
     def _number_classes(self, outcome: Outcome) -> tuple[NDArray[np.uint8], Ints]:
-        numbers = np.array([*self.classes.intern(outcome.classes), -1], np.int64)
+        numbers = np.array([*self.classes.intern(outcome.classes), TOO_MANY], np.int64)
         policy = numbers[outcome.number]
+        if TOO_MANY not in numbers[:-1]:
+            return outcome.reason, policy
         full = (outcome.reason == reasons.RELEASED) & (policy < 0)
         return np.where(full, reasons.TOO_MANY_CLASSES, outcome.reason).astype(np.uint8), policy
 
@@ -215,7 +227,8 @@ def _divide(elements: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """The elements of each partition, in their order."""
     import pyarrow.compute as pc
 
-    names = elements[PARTITION].unique().to_pylist()
+    column = elements[PARTITION]
+    names = [None] if column.null_count == len(column) else column.unique().to_pylist()
     for name in sorted(names, key=lambda each: each or ""):
         same = pc.equal(elements[PARTITION], name) if name is not None else pc.is_null(elements[PARTITION])
         yield name or "", elements if len(names) == 1 else elements.filter(same)
@@ -239,13 +252,17 @@ def _read_punctuations(elements: pa.Table, reader: PunctuationReader) -> _Read:
 
 def _take_apart(part: pa.Table, read: _Read) -> tuple[Elements, list[tuple[int, str, Refusal]]]:
     """Punctuations and tuples, these as columns; refused ones with their place and text."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    is_sp = np.asarray(pc.is_valid(part[SP]).combine_chunks())
-    sp_at, tuple_at = np.flatnonzero(is_sp), np.flatnonzero(~is_sp)
-    own = np.searchsorted(read.places, np.asarray(part[PLACE].take(sp_at)))
+    is_tuple = pc.is_null(part[SP]).combine_chunks()
+    marks = np.asarray(is_tuple)
+    sp_at, tuple_at = np.flatnonzero(~marks), np.flatnonzero(marks)
+    own = np.searchsorted(read.places, np.asarray(part[PLACE])[sp_at])
     # what is not wanted goes first: taking rows out copies all columns
-    tuples = part.drop_columns([PLACE, SP, PROBLEM, RAW]).take(tuple_at)
+    wanted = part.drop_columns([PLACE, SP, PROBLEM, RAW])
+    columns = do_all(lambda each: each.filter(is_tuple), wanted.columns)
+    tuples = pa.Table.from_arrays(columns, schema=wanted.schema)
     if isinstance(read.found, Alike):
         return Elements(read.found.take(own), sp_at, tuples, tuple_at, part.num_rows), []
     good, taken, refused = [], list[Punctuation](), []

@@ -9,7 +9,7 @@ twice, or deeper than it may, the rest has it too and is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from sluicegate.expr.types import INT_RANGE, Kind, Type
 from sluicegate.expr.values import TIMESTAMP_MIN
 from sluicegate.language.punctuation_wire import MOST_CHARACTERS, MOST_NUMBER
+from sluicegate.runtime.shield.threads import cut_evenly, do_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,8 @@ _TS = rf'(?P<a>[{{,]{_GAP})"ts"{_GAP}:{_GAP}"(?P<x>[0-9]{{4}}-{_DAY}[ T]{_CLOCK}
 _SN = rf'(?P<a>[{{,]{_GAP})"sn"{_GAP}:{_GAP}(?P<x>[1-9][0-9]{{0,4}})(?P<b>{_GAP}[,}}])'
 _WHOLE = rf'(?P<a>[{{,]{_GAP})"tuples"{_GAP}:{_GAP}(?P<x>0|-?[1-9][0-9]{{0,17}})(?P<b>{_GAP}[,}}])'
 _TEXT = rf'(?P<a>[{{,]{_GAP})"tuples"{_GAP}:{_GAP}"(?P<x>[^"\\*\x00-\x1f]*)"(?P<b>{_GAP}[,}}])'
+PIECE = 4096
+"""Texts that are worth a thread."""
 _SPARE = 100
 """Characters by which a rest may be longer than its text."""
 
@@ -56,6 +59,29 @@ class Templates:
 
 def find_templates(texts: pa.Array, key: Type, latest: int) -> Templates:
     """Those with a ts up to `latest`; what is left out is to be read one by one, and told why it is wrong, if it is."""
+    cuts = cut_evenly(len(texts), PIECE)
+    found = do_all(lambda cut: _find(texts.slice(cut.start, cut.stop - cut.start), key, latest), cuts)
+    return found[0] if len(found) == 1 else _join(found, [cut.start for cut in cuts])
+
+
+def _join(found: Sequence[Templates], begins: Sequence[int]) -> Templates:
+    """Templates of pieces that begin at these places, as of one text after the other."""
+    import pyarrow as pa
+
+    rests = {rest: None for each in found for rest in each.rests}
+    places = {rest: place for place, rest in enumerate(rests)}
+    numbers = [np.array([places[rest] for rest in each.rests], np.int64)[each.number] for each in found]
+    return Templates(
+        np.concatenate([each.at + begin for each, begin in zip(found, begins, strict=True)]),
+        tuple(rests),
+        np.concatenate(numbers),
+        np.concatenate([each.ts for each in found]),
+        np.concatenate([each.sn for each in found]),
+        pa.concat_arrays([each.keys for each in found]),
+    )
+
+
+def _find(texts: pa.Array, key: Type, latest: int) -> Templates:
     import pyarrow as pa
     import pyarrow.compute as pc
 

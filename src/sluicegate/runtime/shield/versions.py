@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sluicegate.runtime.shield.orders import find_starts
 from sluicegate.runtime.shield.prefix import Prefix, accumulate_greatest, make_prefix
 from sluicegate.runtime.shield.rows import Rows
 
@@ -48,12 +49,12 @@ def make_versions(
     prefix = make_prefix(policy, scopes * spread, rank, ranks)
     groups, order = prefix.groups, prefix.order
     place = np.arange(len(order), dtype=np.int64)
-    starts = np.concatenate([[True], groups[1:] != groups[:-1]]) if len(order) else np.zeros(0, np.bool_)
-    first = np.maximum.accumulate(np.where(starts, place, 0)) if len(order) else place
+    starts = find_starts(groups)
+    first = np.maximum.accumulate(np.where(starts, place, 0))
     count = place - first + 1
-    bad = accumulate_greatest(
-        groups, (_find_repeated(groups, rows.sn[order]) | rows.broken[order]).astype(np.int64)
-    )
+    bad = rows.broken[order].astype(np.int64)
+    if not starts.all():
+        bad = accumulate_greatest(groups, bad | _find_repeated(groups, rows.sn[order]))
     complete = (bad == 0) & (count <= members) & (accumulate_greatest(groups, rows.sn[order]) == count)
     immutable = accumulate_greatest(groups, rows.immutable[order].astype(np.int64)) == 1
     return Versions(prefix, first, complete, immutable, spread)
