@@ -108,6 +108,80 @@ LINES = [
     '{"s": "a\tb"}',
     '{"s": "\\x"}',
     "// c",
+    '{"s": "5"}',
+    '{"s": "-1.5e3"}',
+    '{"s": "true"}',
+    '{"s": "false"}',
+    '{"s": "null"}',
+    '{"s": "[1]"}',
+    '{"s": "{}"}',
+    '{"s": "t", "more": {"s": 5}}',
+    '{"s": true}',
+    '{"s": false}',
+    '{"s": -1.5e3}',
+    '{"s": 0}',
+    '{"s": {}}',
+    '{"s": []}',
+    '{"s": null, "d": null, "b": null, "ts": null}',
+    '{"s": "5", "i": "5"}',
+    '{"i": "x", "n": "y"}',
+    '{"b": "true", "i": 1}',
+    '{"b": "", "s": ""}',
+    '{"b": 0}',
+    '{"i": ""}',
+    '{"n": ""}',
+    '{"d": ""}',
+    '{"d": "NaN"}',
+    '{"d": "Infinity"}',
+    '{"d": "-INF"}',
+    '{"d": true}',
+    '{"d": [1]}',
+    '{"d": -1e400}',
+    '{"d": 1e400, "i": "x"}',
+    '{"more": 1e400}',
+    '{"i": -2147483649}',
+    '{"n": -9223372036854775809}',
+    '{"n": 1e3}',
+    '{"n": 1.0}',
+    '{"n": "9"}',
+    '{"n": false}',
+    '{"n": [9]}',
+    '{"ts": ""}',
+    '{"ts": 20260101}',
+    '{"ts": -1}',
+    '{"ts": true}',
+    '{"ts": ["2026-01-01"]}',
+    '{"ts": {"ts": "2026-01-01"}}',
+    '{"ts": "2026-01-01T10"}',
+    '{"ts": "2026-1-1"}',
+    '{"ts": "2026-01-01 10:00:00 Europe/Paris"}',
+    '{"ts": "2026-01-01T10:00:00.5+25:00"}',
+    '{"ts": "+2026-01-01"}',
+    '{"ts": "now"}',
+    '{"d": 1, "d": 1}',
+    '{"s": "a", "more": [{"s": 1, "s": 1}]}',
+    '{"more": 1, "more": 1}',
+    '{"i": 1, "I": 2}',
+    '{"": 1, " i": "x"}',
+    '{"s": "\u2028\x7f\ufeff"}',
+    '{"s": "a\x00b"}',
+    '{"s": "a\x1fb"}',
+    '{"s": "x"} // c',
+    '{"s": "x" /* c */}',
+    '{"s": "x"}\u2028',
+    '{"s": "x"}, {"s": 0',
+    '{"s": "x"}, {}], [{}',
+    "{},",
+    "{}{}",
+    "[{}]",
+    '[{"i": 1}, {"i": 2}]',
+    "{",
+    "}",
+    '{"more": ' + "9" * 900 + "}",
+    '{"d": ' + "9" * 400 + "}",
+    '{"d": 0.' + "0" * 500 + "1}",
+    '{"more": ' + "[" * 500 + "]" * 500 + "}",
+    '{"' + "m" * 40_000 + '": 1, "i": 2}',
     "[" * 20_000,
 ]
 
@@ -123,7 +197,18 @@ def _decode(
     rows = zip(*(_plain(found[name]) for name, _ in stream.attributes), strict=True)
     reasons = found[PROBLEM].to_pylist()
     good = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+    assert _exact(good) == _exact(_decode_fitting(spark, stream, lines))
     return good, [reason for reason in reasons if reason is not None]
+
+
+def _decode_fitting(spark: SparkSession, stream: Stream, lines: list[bytes]) -> list[tuple[Any, ...]]:
+    """The rows that a streaming frame is given, which has no use for reasons."""
+    from sluicegate.runtime.feed.decode import Layout, decode_fitting
+
+    frame = spark.createDataFrame(pa.table({"value": pa.array(lines, pa.binary())}))
+    found = decode_fitting(frame.coalesce(1), stream, Layout.JSON).toArrow()
+    assert found.column_names == [name for name, _ in stream.attributes]
+    return list(zip(*(_plain(found[name]) for name, _ in stream.attributes), strict=True))
 
 
 def _plain(column: Any) -> list[Any]:

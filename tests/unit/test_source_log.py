@@ -377,3 +377,11 @@ def test_batches_whose_merging_fails_behind_the_rename_stay_apart(
     log.compact(3)
     assert _rows(_open(tmp_path)) == _rows(log)
     assert len(log.batches()) == 1
+
+
+def test_a_log_is_named_by_the_whole_digest_of_its_declaration(tmp_path: Path) -> None:
+    """Who declares streams could find one of another's name in fewer digits, and have its tuples."""
+    from sluicegate.runtime.feed.source_log import log_folder
+
+    assert len(log_folder(tmp_path, STREAM).name.split(".")[1]) == 64
+    assert log_folder(tmp_path, STREAM) != log_folder(tmp_path, replace(STREAM, watermark=10, format="json"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sluicegate.api import Authorized, Gate
-from sluicegate.bench.rivals import DifferentRowsError
+from sluicegate.bench.rivals import LAST, DifferentRowsError
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.runtime.engine import Engine
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sluicegate.runtime.frames import Frame, Session
 
 USER = "carla"
+PARTITIONS = 4
+WAYS = ("frame", "feed", "engine")
+"""Ours."""
 COLUMNS = "ts TIMESTAMP, sent BIGINT, SID STRING, Platoon STRING, Heart INT"
 _CATALOG = """
 CREATE STREAM Health ({columns}) TIMESTAMP BY ts WATERMARK '1 second'
@@ -69,6 +72,21 @@ class Topics:
     @property
     def options(self) -> dict[str, str]:
         return {"kafka.bootstrap.servers": self.servers}
+
+
+def make_topic(spark: Session, servers: str, topic: str) -> None:
+    """A topic is made by its first message; one without a value for each partition, which every reader leaves out."""
+    frame = spark.range(PARTITIONS).selectExpr(
+        "CAST(id AS INT) AS partition", "CAST('{}' AS STRING) AS value"
+    )
+    frame.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic).save()
+
+
+def count_topic(spark: Session, servers: str, topic: str) -> int:
+    """Without what is told of the soldier far ahead, whose windows end only where the input is known to."""
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
+    rows = reader.option("subscribe", topic).load()
+    return int(rows.where(f"NOT contains(CAST(value AS STRING), '\"{LAST}\"')").count())
 
 
 def run_by_hand(topics: Topics, kind: Kind, out: str) -> Any:

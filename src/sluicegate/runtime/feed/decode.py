@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sluicegate.errors import InvariantError
 from sluicegate.policy.model import Stream
@@ -33,8 +33,10 @@ from sluicegate.targets.spark_text import quote_name, quote_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["PROBLEM", "RAW", "TEXT_COLUMN", "Layout", "decode"]
+__all__ = ["PROBLEM", "RAW", "TEXT_COLUMN", "Layout", "Read", "decode", "decode_fitting"]
 
+Read: TypeAlias = "Callable[[DataFrame, Stream, bool], DataFrame]"
+"""How records are read: as `read_lines`, with a column `sender`; the last says whether reasons are told."""
 _RESERVED = frozenset({ARRIVAL, "_late", PROBLEM, RAW, "_serial"})
 
 
@@ -48,36 +50,14 @@ class Layout(Enum):
     """Of a topic: read by what opened it."""
 
 
-def decode(
-    frame: DataFrame,
-    stream: Stream,
-    layout: Layout,
-    read: Callable[[DataFrame, Stream], DataFrame] | None = None,
-) -> DataFrame:
+def decode(frame: DataFrame, stream: Stream, layout: Layout, read: Read | None = None) -> DataFrame:
     """The stream's attributes, `_problem`, `_raw`; blank lines are left out. Frames may be streaming ones.
 
-    Of a punctuated stream also what `feed.carriage` lists. `read` is for records: as `read_lines`, with a column `sender`.
+    Of a punctuated stream also what `feed.carriage` lists. `read` is for records.
     """
-    carried = carry(stream)
-    # the columns of other layouts are given; a JSON object has what it has
-    if layout in (Layout.JSON, Layout.RECORDS) or SP in frame.columns:
-        carried = carry_switches(carried)
+    carried = _carry(frame, stream, layout)
+    found = _read(frame, stream, carried, layout, read, True)
     names = [name for name, _ in carried.attributes]
-    for name in sorted(_RESERVED & set(names)):
-        raise refuse_feed(
-            "feed-schema", f"the attribute `{name}` of `{stream.name}` has a name that feeds use"
-        )
-    match layout:
-        case Layout.COLUMNS | Layout.TEXTS:
-            found = read_columns(frame, carried, layout is Layout.TEXTS)
-        case Layout.JSON:
-            found = read_lines(frame, carried, _write_partition(frame))
-        case Layout.RECORDS:
-            if read is None:
-                raise InvariantError(f"nothing says how the records of `{stream.name}` are read")
-            found = read(frame, carried)
-    if stream.punctuated_by is None and carried != stream:
-        found = _refuse_mixed(found, len(names))
     fine = f"{PROBLEM} IS NULL"
     left_out = set(names) - {name for name, _ in (*stream.attributes, *CARRIED)}
     return found.selectExpr(
@@ -91,6 +71,48 @@ def decode(
         f"CASE WHEN NOT {fine} THEN make_valid_utf8(left(raw, {LONGEST_RAW // 4})) END AS {RAW}",
         *(_write_origin(stream, names, layout) if stream.punctuated_by is not None else ()),
     )
+
+
+def decode_fitting(frame: DataFrame, stream: Stream, layout: Layout, read: Read | None = None) -> DataFrame:
+    """The attributes of the tuples that fit, as `decode` has them; for those who keep no dead letters and turn no switches."""
+    carried = _carry(frame, stream, layout)
+    # of a punctuated stream elements are told apart by more than whether they fit
+    tells = stream.punctuated_by is not None
+    found = _read(frame, stream, carried, layout, read, tells).where(f"{PROBLEM} IS NULL")
+    names = [name for name, _ in carried.attributes]
+    if carried != stream and not tells:
+        # there is no switch here that it could turn, and beside a tuple it is refused
+        found = found.where(f"a{names.index(SP)} IS NULL")
+    return found.selectExpr(*(f"a{names.index(name)} AS {quote_name(name)}" for name, _ in stream.attributes))
+
+
+def _carry(frame: DataFrame, stream: Stream, layout: Layout) -> Stream:
+    carried = carry(stream)
+    # the columns of other layouts are given; a JSON object has what it has
+    if layout in (Layout.JSON, Layout.RECORDS) or SP in frame.columns:
+        carried = carry_switches(carried)
+    for name in sorted(_RESERVED & {name for name, _ in carried.attributes}):
+        raise refuse_feed(
+            "feed-schema", f"the attribute `{name}` of `{stream.name}` has a name that feeds use"
+        )
+    return carried
+
+
+def _read(
+    frame: DataFrame, stream: Stream, carried: Stream, layout: Layout, read: Read | None, tells: bool
+) -> DataFrame:
+    match layout:
+        case Layout.COLUMNS | Layout.TEXTS:
+            found = read_columns(frame, carried, layout is Layout.TEXTS)
+        case Layout.JSON:
+            found = read_lines(frame, carried, _write_partition(frame), tells)
+        case Layout.RECORDS:
+            if read is None:
+                raise InvariantError(f"nothing says how the records of `{stream.name}` are read")
+            found = read(frame, carried, tells)
+    if stream.punctuated_by is None and carried != stream and tells:
+        found = _refuse_mixed(found, len(carried.attributes))
+    return found
 
 
 def _refuse_mixed(found: DataFrame, count: int) -> DataFrame:

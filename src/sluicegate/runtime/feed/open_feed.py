@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +16,7 @@ from sluicegate.language.kafka_options import KAFKA_FORMAT
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.carriage import SENDER_OPTION, carry
 from sluicegate.runtime.feed.codes import refuse_feed
-from sluicegate.runtime.feed.decode import TEXT_COLUMN, Layout
+from sluicegate.runtime.feed.decode import TEXT_COLUMN, Layout, Read
 from sluicegate.runtime.feed.decode_columns import CORRUPT
 from sluicegate.runtime.feed.replay import REPLAY, ReplaySource, is_text, replay_options
 from sluicegate.runtime.kafka.open_topic import open_topic
@@ -56,7 +55,7 @@ class Feed:
     frame: DataFrame
     layout: Layout
     bounded: bool
-    read: Callable[[DataFrame, Stream], DataFrame] | None = None
+    read: Read | None = None
     """Of `Layout.RECORDS`."""
     watch: Watch | None = None
 

@@ -56,7 +56,7 @@ def log_folder(root: Path, stream: Stream) -> Path:
         declared += [stream.punctuated_by, stream.order_any, stream.owner]
     if stream.key:
         declared += ["key", *stream.key]
-    mark = hashlib.sha256(json.dumps(declared).encode()).hexdigest()[:16]
+    mark = hashlib.sha256(json.dumps(declared).encode()).hexdigest()
     return root / f"{re.sub('[^A-Za-z0-9]', '-', stream.name)[:40]}.{mark}"
 
 

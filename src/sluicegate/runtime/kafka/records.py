@@ -50,18 +50,27 @@ class Records:
     keys: Mapping[str, Sequence[tuple[bytes, bytes]]] | None = None
     """Of each sender, where records are signed."""
 
-    def read(self, frame: DataFrame, stream: Stream) -> DataFrame:
-        """`raw`, `place`, `sender`, `a0` … for the attributes, and `_problem`; `stream` is with what its elements carry."""
+    def read(self, frame: DataFrame, stream: Stream, tells: bool = True) -> DataFrame:
+        """`raw`, `place`, `sender`, `a0` … for the attributes, and `_problem`; `stream` is with what its elements carry.
+
+        Unless it `tells`, reasons need not be right, and punctuations in headers are left out.
+        """
         names = [name for name, _ in stream.attributes]
         parts = {attribute: part for attribute, part in self.topic.parts if attribute in names}
         plan = plan_messages(stream, self.topic.messages, list(parts))
         known = _limit(frame, stream.punctuated_by is not None)
-        elements = self._divide(known, parts, SP in names, plan is not None)
-        values = _read_lines(elements, stream) if plan is None else _read_messages(elements, stream, plan)
-        return _put_together(values, stream, parts)
+        elements = self._divide(known, parts, SP in names, plan is not None, tells)
+        if plan is None:
+            values = _read_lines(elements, stream, tells)
+        else:
+            values = _read_messages(elements, stream, plan)
+        return _put_together(values, stream, parts, tells)
 
-    def _divide(self, known: DataFrame, parts: Mapping[str, str], has_sp: bool, limits: bool) -> DataFrame:
+    def _divide(
+        self, known: DataFrame, parts: Mapping[str, str], has_sp: bool, limits: bool, tells: bool
+    ) -> DataFrame:
         """`body`, and in `p` all else of a record: one row for each punctuation in its headers, then one for its value."""
+        has_sp = has_sp and tells
         signed = self.keys is not None
         if self.keys is not None:
             known = _join_keys(known, self.keys)
@@ -69,12 +78,15 @@ class Records:
         divided = known.selectExpr("*", _write_elements() if has_sp else f"{_NO_BYTES} AS sp")
         if not has_sp:
             divided = divided.withColumnRenamed("value", BODY)
+        told = self._write_told(parts, signed, limits)
+        if not tells:
+            divided, told = divided.where(f"{told} IS NULL"), write_null_text()
         beside = {
-            "place": "concat(topic, '/', partition)",
-            "at": "offset",
-            "sender": "sender",
+            "place": "concat(topic, '/', partition)" if tells else write_null_text(),
+            "at": "offset" if tells else "0L",
+            "sender": "sender" if tells else write_null_text(),
             "sp": "sp",
-            TOLD: self._write_told(parts, signed, limits),
+            TOLD: told,
             **{f"m{at}": _write_part(part) for at, part in enumerate(parts.values())},
         }
         fields = ", ".join(f"'{name}', {text}" for name, text in beside.items())
@@ -111,12 +123,11 @@ def _limit(frame: DataFrame, judged: bool) -> DataFrame:
     """
     sizes = "aggregate(headers, 0L, (n, h) -> n + octet_length(h.key) + coalesce(octet_length(h.value), 0))"
     counted = frame.selectExpr(
-        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType AS stamped",
-        "coalesce(headers, array()) AS headers",
-    ).selectExpr(
-        "*",
-        f"size(headers) > {MOST_HEADERS} OR size({_find_headers('sp')}) > {MOST_SAID} AS many",
-        f"{sizes} + coalesce(octet_length(key), 0) AS beside",
+        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType AS stamped", "headers",
+        "headers IS NOT NULL AND "
+        f"(size(headers) > {MOST_HEADERS} OR size({_find_headers('sp')}) > {MOST_SAID}) AS many",
+        # most records have none
+        f"CASE WHEN headers IS NULL THEN 0L ELSE {sizes} END + coalesce(octet_length(key), 0) AS beside",
     )  # fmt: skip
     whole = "beside + coalesce(octet_length(value), 0)"
     cases = [f"WHEN many OR beside > {LONGEST_LINE} THEN {quote_text(CROWDED)}"]
@@ -125,7 +136,7 @@ def _limit(frame: DataFrame, judged: bool) -> DataFrame:
     return counted.selectExpr("*", f"CASE {' '.join(cases)} END AS too_much").selectExpr(
         *(f"CASE WHEN too_much IS NULL THEN {name} END AS {name}" for name in ("key", "value")),
         *("topic", "partition", "offset", "timestamp", "stamped", "too_much"),
-        "CASE WHEN too_much IS NULL THEN headers ELSE array() END AS headers",
+        "CASE WHEN too_much IS NULL AND headers IS NOT NULL THEN headers ELSE array() END AS headers",
     )
 
 
@@ -170,10 +181,10 @@ def _write_part(part: str) -> str:
             return f"CAST(get({_find_headers(part.removeprefix(HEADER))}, 0).value AS STRING)"
 
 
-def _read_lines(elements: DataFrame, stream: Stream) -> DataFrame:
+def _read_lines(elements: DataFrame, stream: Stream, tells: bool) -> DataFrame:
     """JSON; a punctuation of a header stands where an object that says nothing would."""
     value = f"CASE WHEN {BESIDE}.sp IS NULL THEN {BODY} ELSE X'7B7D' END AS {TEXT_COLUMN}"
-    return read_lines(elements.selectExpr(value, BESIDE), stream, BESIDE)
+    return read_lines(elements.selectExpr(value, BESIDE), stream, BESIDE, tells)
 
 
 def _read_messages(elements: DataFrame, stream: Stream, plan: MessagePlan) -> DataFrame:
@@ -227,15 +238,17 @@ def _fit(column: str, kind: str, of: Type) -> str:
     return found
 
 
-def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -> DataFrame:
+def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str], tells: bool) -> DataFrame:
     """Parts of the record where their attributes are; the value has no say in these, and must not try."""
     names = [name for name, _ in stream.attributes]
     count = range(len(names))
     own = {names.index(name): at for at, name in enumerate(parts)}
     sender = find_sender_column(stream) if stream.punctuated_by is not None else None
     said = f"a{names.index(SP)} IS NULL" if SP in names else "TRUE"
+    # what was left out before is not looked for in each row
+    sp, told = ("place.sp", f"place.{TOLD}") if tells else (_NO_BYTES, write_null_text())
     opened = values.selectExpr(
-        "*", f"place.sp IS NULL AND {said} AS plain", *(f"place.m{at}" for at in own.values())
+        "*", f"{sp} IS NULL AND {said} AS plain", *(f"place.m{at}" for at in own.values())
     )
     fitted = opened.selectExpr(
         "*",
@@ -245,8 +258,8 @@ def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -
         ),
     )
     cases = [
-        "WHEN place.told IS NOT NULL THEN place.told",
-        f"WHEN place.sp IS NULL AND {PROBLEM} IS NOT NULL THEN {PROBLEM}",
+        f"WHEN {told} IS NOT NULL THEN {told}",
+        f"WHEN {sp} IS NULL AND {PROBLEM} IS NOT NULL THEN {PROBLEM}",
     ]
     if SP in names:
         cases.append(f"WHEN octet_length(a{names.index(SP)}) > {MOST_CHARACTERS} THEN {quote_text(LONG_SP)}")
@@ -260,16 +273,18 @@ def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -
         )
     if sender is not None:
         at = names.index(sender)
-        told = f"f{own[at]}" if at in own else f"a{at}"
-        cases.append(f"WHEN coalesce(CAST({told} AS STRING), '') = '' THEN 'it has no sender'")
-        cases.append(f"WHEN NOT {_is_name(told)} THEN 'the name of its sender is too long'")
-    where = "concat(' (', place.place, '/', place.at, ')')"
+        name = f"f{own[at]}" if at in own else f"a{at}"
+        cases.append(f"WHEN coalesce(CAST({name} AS STRING), '') = '' THEN 'it has no sender'")
+        cases.append(f"WHEN NOT {_is_name(name)} THEN 'the name of its sender is too long'")
+    problem = f"CASE {' '.join(cases)} END"
+    if tells:
+        problem += " || concat(' (', place.place, '/', place.at, ')')"
     return fitted.selectExpr(
-        "coalesce(CAST(place.sp AS STRING), raw) AS raw",
+        f"coalesce(CAST({sp} AS STRING), raw) AS raw",
         "place.place AS place",
         "place.sender AS sender",
-        *(_write_final(names[of], of, own, sender) for of in count),
-        f"CASE {' '.join(cases)} END || {where} AS {PROBLEM}",
+        *(_write_final(names[of], of, own, sender, sp) for of in count),
+        f"{problem} AS {PROBLEM}",
     )
 
 
@@ -285,9 +300,9 @@ def _is_name(column: str) -> str:
     return f"octet_length(CAST({column} AS STRING)) <= {_LONGEST_NAME}"
 
 
-def _write_final(name: str, of: int, own: Mapping[int, int], sender: str | None) -> str:
+def _write_final(name: str, of: int, own: Mapping[int, int], sender: str | None, sp: str) -> str:
     if name == SP:
-        return f"coalesce(CAST(place.sp AS STRING), a{of}) AS a{of}"
+        return f"coalesce(CAST({sp} AS STRING), a{of}) AS a{of}"
     if of not in own:
         return f"a{of}"
     if name == sender:
