@@ -124,13 +124,12 @@ class Authorized:
                 "not-served", "START AT a moment cannot be run yet", "leave it out, and filter by time"
             )
 
-    def to_spark(
-        self, spark: Session, inputs: Mapping[str, Frame] | None = None, early: bool = False
-    ) -> Frame:
+    def to_spark(self, spark: Session, inputs: Mapping[str, Frame] | None = None) -> Frame:
         """The authorized query as a frame over the streams' frames, columns as `targets.spark` describes them.
 
-        Batch frames give a batch frame, streaming frames a streaming one (`follow` tells of those); without `inputs` the
-        feeds of the catalog are opened, which stream. It serves trusted code: whoever holds the session can read the
+        Batch frames give a batch frame, streaming frames a streaming one, of this version of the catalog for good (`follow`
+        gives one that later versions can be put in force for); without `inputs` the feeds of the catalog are opened, which
+        stream. It serves trusted code: whoever holds the session can read the
         sources anyway. Where order matters (tuple windows, FIRST, LAST, ROWS joins) a frame also has `_offset`, a BIGINT
         that counts rows as they arrived.
         """
@@ -140,7 +139,8 @@ class Authorized:
         plan = self._require_plan()
         read = {source.stream for source in sources(plan.root)}
         if inputs is None or any(frame.isStreaming for name, frame in inputs.items() if name in read):
-            return self.follow(spark, inputs, early).frame
+            # no later version will ever be put in force: what its policy hides no join need keep
+            return self._stream(spark, inputs, early=True, fixed=True).frame
         self.check_start()
         return authorized_frame(spark, plan, inputs, self.environment, self.catalog)
 
@@ -157,6 +157,12 @@ class Authorized:
         tomorrow. With `early` they keep only what it shows, as a query written by hand would; after a change of values,
         pairs of which one tuple came before it are then withheld, as windows are.
         """
+        live = self._stream(spark, inputs, early)
+        return Followed(self.user, self.query, live, self.manner)
+
+    def _stream(
+        self, spark: Session, inputs: Mapping[str, Frame] | None, early: bool, fixed: bool = False
+    ) -> LiveFrame:
         from sluicegate.runtime.stream.live_frame import WITHHELD, LiveFrame, Version
         from sluicegate.runtime.stream.open_inputs import open_inputs
         from sluicegate.runtime.table.load import settle_frames
@@ -168,8 +174,7 @@ class Authorized:
         begin = self.start if isinstance(self.start, int) else None
         since = WITHHELD if self.start is Start.LATEST else begin
         version = Version(plan, self.environment, self.streams)
-        live = LiveFrame(spark, version, frames, begin, since, early)
-        return Followed(self.user, self.query, live, self.manner)
+        return LiveFrame(spark, version, frames, begin, since, early, fixed)
 
     def _require_plan(self) -> AuthorizedPlan:
         if self.plan is None:
@@ -279,7 +284,11 @@ class Gate:
         seated = results.seat(catalog, user, asked.root)
         draft = rewrite(seated, known, asked.root, asked.united, asked.delegating, manner.merge)
         judged = judge(draft, manner.on_partial)
-        told = (*tell_warnings(asked.warnings), *results.tell_ended(asked.root), *judged.notices)
+        told = (
+            *tell_warnings(asked.warnings),
+            *results.tell_ended(seated, user, asked.root),
+            *judged.notices,
+        )
         notices = self._name_stranger(user, judged.decision, told)
         if judged.decision is Decision.DENY:
             raise Denied(user, notices)

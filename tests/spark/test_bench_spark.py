@@ -30,7 +30,7 @@ def test_enforce_compares_every_way_and_draws(spark: SparkSession, tmp_path: Pat
         [("engine", "kept"), ("engine", "by_hand")],
     )
     ways = dict.fromkeys(("select", "aggregate"), frames + engines)
-    ways["join"] = [*frames, ("early", "by_hand"), *engines]
+    ways["join"] = [*frames, ("follow", "by_hand"), *engines]
     assert [(row["query"], row["way"], row["against"]) for row in kept["throughput"]] == [
         (query, *way) for query, own in ways.items() for way in own
     ]

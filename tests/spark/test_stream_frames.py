@@ -25,7 +25,7 @@ from sluicegate.policy.environment import environment
 from sluicegate.runtime.network.lift import lift_joins
 from sluicegate.runtime.network.shapes import find_shape
 from sluicegate.runtime.stream.live_frame import WITHHELD, Change
-from sluicegate.targets.spark_stream import check_streamable
+from sluicegate.targets.spark_state import check_streamable
 from sluicegate.testing.case_worlds import BASE
 from sluicegate.testing.cases import Case, describe, random_case
 from sluicegate.testing.corpus import Case as CorpusCase
@@ -136,7 +136,7 @@ class _Feed:
         """The stream itself, for a query of somebody else."""
         return read_rows(self._spark, self._folder / "T", self.stream)
 
-    def bring(self, *rows: tuple[int, int, str | None]) -> None:
+    def bring(self, *rows: tuple[int, int | None, str | None]) -> None:
         """Tuples of (seconds, x, kind) as one micro-batch."""
         made = [{"ts": BASE + at * SECOND, "x": x, "kind": kind, "name": "tower"} for at, x, kind in rows]
         put_rows(self._folder / "T", self.stream, made, [self._count + at for at in range(len(made))])
@@ -209,8 +209,7 @@ def test_pairs_over_a_change(make_feed: Callable[..., _Feed], early: bool, pairs
 
     The first pair is of the old version, the second has a tuple that this one hid, the third is of the new version.
     """
-    text = "SELECT a.x FROM T AS a [RANGE 60 SECONDS] JOIN T AS b [RANGE 60 SECONDS] ON a.x = b.x WHERE a.ts < b.ts"
-    feed = make_feed(text + " START AT EARLIEST", early=early)
+    feed = make_feed(_PAIRS + " START AT EARLIEST", early=early)
     feed.bring((1, 1, "a"), (2, 2, "b"))
     feed.bring((3, 1, "a"))
     feed.followed.apply(_gate("b"), datetime(2026, 1, 1, 0, 0, 3, tzinfo=UTC))
@@ -223,7 +222,8 @@ def test_pairs_over_a_change(make_feed: Callable[..., _Feed], early: bool, pairs
     ("query", "reads"),
     [
         ("SELECT x FROM T WHERE x > 0", 0),
-        ("SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST", 1),
+        ("SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST", 0),
+        ("SELECT x, COUNT(*) AS n FROM T [RANGE 10 SECONDS] GROUP BY x", 0),
     ],
 )
 def test_a_micro_batch_reads_its_policy_once(make_feed: Callable[..., _Feed], query: str, reads: int) -> None:
@@ -437,6 +437,24 @@ def test_a_query_without_constants_follows_its_end_too(make_feed: Callable[..., 
     assert feed.rows() == [(1,)]
 
 
+@pytest.mark.parametrize(("start", "watched", "counts"), [("EARLIEST", False, [2, 1]), ("LATEST", True, [])])
+def test_a_frame_of_one_version_is_watched_where_windows_wait(
+    spark: SparkSession, tmp_path: Path, start: str, watched: bool, counts: list[int]
+) -> None:
+    """What `to_spark` gives: where all is read from the beginning, nobody need know how far."""
+    stream = _gate().catalog.streams["T"]
+    rows = [{"ts": BASE + at * SECOND, "x": 1, "kind": "a"} for at in (1, 2, 12, 13, 60)]
+    rows[3]["kind"] = "b"
+    put_rows(tmp_path / "T", stream, rows, range(len(rows)))
+    query = f"SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT {start}"
+    frame = _gate().authorize("ann", query).to_spark(spark, {"T": read_rows(spark, tmp_path / "T", stream)})
+    assert ("CollectMetrics" in frame._jdf.queryExecution().analyzed().toString()) is watched
+    running = start_memory(frame, f"fixed_{start.lower()}")
+    running.awaitTermination()
+    assert [row[0] for row in spark.table(running.name).orderBy("window_start").collect()] == counts
+    spark.catalog.dropTempView(running.name)
+
+
 def test_no_window_from_before_the_start_comes_after_a_change(make_feed: Callable[..., _Feed]) -> None:
     feed = make_feed(
         "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT TIMESTAMP '2026-01-01T00:01:00Z'"
@@ -535,6 +553,77 @@ def test_a_policy_that_hides_everything_does_not_stop_the_watermark(make_feed: C
     feed = make_feed(
         "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST", _gate(more=" AND self.kind > 'b'")
     )
+    feed.bring((1, 1, "a"))
+    feed.bring((100, 1, "a"))
+    assert feed.query.lastProgress is not None
+    assert feed.query.lastProgress["eventTime"]["watermark"].startswith("2026-01-01T00:01:39")
+    assert feed.rows() == []
+
+
+_PAIRS = (
+    "SELECT a.x FROM T AS a [RANGE 60 SECONDS] JOIN T AS b [RANGE 60 SECONDS] ON a.x = b.x WHERE a.ts < b.ts"
+)
+
+
+def test_an_early_join_keeps_what_the_policy_shows_and_its_watermark_moves_for_all(
+    make_feed: Callable[..., _Feed],
+) -> None:
+    """Hidden tuples and those without a key move the watermark too (R17); the state holds neither."""
+    feed = make_feed(_PAIRS + " AND a.x > 0 AND b.x < 9", early=True)
+    feed.bring((1, 1, "a"), (2, 1, "b"), (3, 1, "a"), (4, -1, "a"), (5, 10, "a"))
+    assert feed.rows() == [(1,)]
+    for at, row in ((30, (30, 1, "b")), (50, (50, None, "a"))):
+        feed.bring(row)
+        assert feed.query.lastProgress is not None
+        watermark = feed.query.lastProgress["eventTime"]["watermark"]
+        assert watermark.startswith(f"2026-01-01T00:00:{at - 1:02}")
+    # of the five, 1 at both sides twice, -1 at the right and 10 at the left
+    assert feed.query.lastProgress["stateOperators"][0]["numRowsTotal"] == 6
+
+
+def test_an_early_join_has_values_in_its_plan_and_follows_them(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where only one side has any: a pair over a change is withheld, whichever tuple came first."""
+    gate = _gate()
+    streams = {name: gate.catalog.streams[name] for name in ("T", "U")}
+    for name in streams:
+        (tmp_path / name).mkdir()
+    frames = {name: read_rows(spark, tmp_path / name, stream) for name, stream in streams.items()}
+    query = (
+        "SELECT T.x, U.x AS u FROM T [RANGE 60 SECONDS] JOIN U [RANGE 60 SECONDS] ON T.x = U.x WHERE T.x > 0"
+    )
+    followed = gate.authorize("ann", query).follow(spark, frames, early=True)
+    writer = followed.frame.writeStream.format("memory").queryName("early_join")
+    running = writer.option("checkpointLocation", str(tmp_path / "check")).start()
+    count = 0
+
+    def bring(**rows: list[tuple[int, int, str]]) -> None:
+        nonlocal count
+        for name, found in rows.items():
+            made = [{"ts": BASE + at * SECOND, "x": x, "kind": kind} for at, x, kind in found]
+            put_rows(tmp_path / name, streams[name], made, [count + at for at in range(len(made))])
+            count += len(made)
+        running.processAllAvailable()
+
+    try:
+        bring(T=[(1, 1, "a"), (1, 2, "b"), (1, 3, "a")], U=[(1, 1, ""), (1, 2, ""), (2, 4, "")])
+        plan = running._jsq.explainInternal(False)
+        assert "= a)" in plan
+        assert "ubquery" not in plan
+        assert "Broadcast" not in plan
+        assert followed.apply(_gate("b")) is Change.VALUES
+        # 3 and 4 have one tuple from before the change, 2 both but was hidden then, 5 is of the new version
+        bring(T=[(3, 4, "b"), (3, 5, "b"), (3, 6, "a")], U=[(3, 3, ""), (3, 5, ""), (3, 6, "")])
+        assert "= b)" in running._jsq.explainInternal(False)
+        found = sorted(tuple(row) for row in spark.table("early_join").collect())
+        assert found == [(1, 1), (5, 5)]
+    finally:
+        running.stop()
+        followed.close()
+        spark.catalog.dropTempView("early_join")
+
+
+def test_a_policy_that_hides_everything_does_not_stop_a_join_either(make_feed: Callable[..., _Feed]) -> None:
+    feed = make_feed(_PAIRS, _gate(more=" AND self.kind > 'b'"), early=True)
     feed.bring((1, 1, "a"))
     feed.bring((100, 1, "a"))
     assert feed.query.lastProgress is not None

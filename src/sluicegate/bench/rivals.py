@@ -72,11 +72,13 @@ class Rivals:
         writer.start(str(folder)).awaitTermination()
         return folder
 
-    def stream_protected(self, early: bool = False) -> list[pa.Table]:
-        """The library's streaming frame, which follows its policy's values."""
-        followed = self.allowed.follow(self.spark, self._streams(), early)
+    def stream_protected(self, follows: bool = False) -> list[pa.Table]:
+        """The library's streaming frame, as `to_spark` gives it; `follows`: one whose joins judge pairs by later versions too."""
+        if not follows:
+            return self._collect(self.allowed.to_spark(self.spark, self._streams()), "frame")
+        followed = self.allowed.follow(self.spark, self._streams())
         try:
-            return self._collect(followed.frame, "early" if early else "frame")
+            return self._collect(followed.frame, "follow")
         finally:
             followed.close()
 

@@ -71,7 +71,7 @@ def plan_frame(
     }
     views = {tables[stream]: frames[stream] for stream in tables}
     views |= {verdicts[stream].table: make_frame(spark, each.table) for stream, each in judged.items()}
-    text = translate(plan, env, tables, binary=True, verdicts=verdicts)
+    text = translate(plan, env, tables, binary=True, verdicts=verdicts, nested=True)
     try:
         for name, frame in views.items():
             frame.createOrReplaceTempView(name)

@@ -8,6 +8,7 @@ is UTC.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -46,11 +47,11 @@ from sluicegate.targets.spark_operators import (
     write_project,
     write_select,
     write_source,
-    write_unfold,
     write_union,
 )
 from sluicegate.targets.spark_shield import Judged, write_raised, write_shield
 from sluicegate.targets.spark_text import SPARK_TYPES, list_items, quote_name
+from sluicegate.targets.spark_unfold import find_absorbed, write_unfold
 
 ABILITIES = Abilities(
     target="spark",
@@ -124,11 +125,12 @@ def translate(
     *,
     binary: bool = False,
     verdicts: Mapping[str, Judged] | None = None,
+    nested: bool = False,
 ) -> str:
     """One query: a step for each node, then the outputs. Refused, with names, where Spark cannot express the plan.
 
     `tables` names the streams' tables where these are not called like the streams; `binary`: their columns are known to
-    have no collation; `verdicts` are those on the tuples of punctuated streams.
+    have no collation; `verdicts` are those on the tuples of punctuated streams; `nested`: for Spark alone to read.
     """
     require(plan, ABILITIES)
     found = sources(plan.root)
@@ -138,19 +140,41 @@ def translate(
     given = tables or {}
     quoted = {each.stream: quote_name(given.get(each.stream, each.stream)) for each in found}
     ctx = Context(env, shapes, find_needs(plan.root, shapes), quoted, binary=binary, verdicts=verdicts or {})
-    steps = write_steps(plan.root, ctx, quoted.values())
-    return "WITH " + ",\n".join(steps) + "\n" + _write_outputs(plan, ctx)
+    return write_steps(plan.root, ctx, quoted.values(), nested) + _write_outputs(plan, ctx)
 
 
-def write_steps(root: Node, ctx: Context, tables: Iterable[str]) -> list[str]:
-    """A named query for each node, inputs first; none has the name of a table."""
+def write_steps(root: Node, ctx: Context, tables: Iterable[str], nested: bool) -> str:
+    """A named query for each node that needs one, inputs first; none has the name of a table.
+
+    `nested`: what one node reads, and once, is written into its text, which Spark analyses in half the time.
+    """
     prefix = find_prefix(tables)
     steps: list[str] = []
+    absorbed, within = find_absorbed(root), _find_within(root) if nested else frozenset[int]()
     for node in walk(root):
+        if id(node) in absorbed:
+            continue
         text = write_node(node, ctx)
+        if id(node) in within:
+            ctx.steps[id(node)] = f"({text})"
+            continue
         ctx.steps[id(node)] = f"{prefix}{len(steps)}"
         steps.append(f"{ctx.steps[id(node)]} AS (\n  {text}\n)")
-    return steps
+    return "WITH " + ",\n".join(steps) + "\n" if steps else ""
+
+
+def _find_within(root: Node) -> frozenset[int]:
+    """The nodes, by `id`, whose only reader names them once; not so deep that a text would be too much for a parser."""
+    readers = Counter(id(each) for node in walk(root) for each in node.inputs)
+    deep: dict[int, int] = {}
+    found: set[int] = set()
+    for node in walk(root):
+        deep[id(node)] = 1 + max((deep[id(each)] for each in node.inputs if id(each) in found), default=0)
+        if isinstance(node, Select | Project | Union):
+            found |= {
+                id(each) for each in node.inputs if readers[id(each)] == 1 and deep[id(each)] < _MOST_DEEP
+            }
+    return frozenset(found)
 
 
 def write_node(node: Node, ctx: Context) -> str:
@@ -158,6 +182,9 @@ def write_node(node: Node, ctx: Context) -> str:
     if write is None:
         raise TypeError(f"unknown operator {type(node).__name__}")
     return write(node, ctx)
+
+
+_MOST_DEEP = 20
 
 
 def find_prefix(tables: Iterable[str]) -> str:

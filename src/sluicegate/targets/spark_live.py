@@ -254,13 +254,8 @@ def translate_live(
         binary=True,
         verdicts=tables.verdicts,
     )
-    steps = spark.write_steps(shape.root, ctx, [*quoted.values(), ctx.subscriptions])
-    return (
-        "WITH "
-        + ",\n".join(steps)
-        + "\n"
-        + _write_outputs(shape, ctx, by_time, [TIME] * with_time + [ORDER] * with_order)
-    )
+    steps = spark.write_steps(shape.root, ctx, [*quoted.values(), ctx.subscriptions], nested=True)
+    return steps + _write_outputs(shape, ctx, by_time, [TIME] * with_time + [ORDER] * with_order)
 
 
 def find_tagged(root: Node, by_case: bool = False) -> frozenset[int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sluicegate.expr.evaluate import Environment
-from sluicegate.expr.nodes import Column, Literal, Not
+from sluicegate.expr.nodes import Column, Literal
 from sluicegate.expr.types import DOUBLE, STRING, TIMESTAMP
 from sluicegate.expr.values import LONG_MAX, TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import (
@@ -22,9 +22,7 @@ from sluicegate.graph.operators import (
     Select,
     Shield,
     Source,
-    Unfold,
     Union,
-    shown_field,
 )
 from sluicegate.graph.shape import Shape
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
@@ -35,7 +33,7 @@ from sluicegate.targets.spark_shield import CLASS, NO_WHO, WHO, Judged, carry_cl
 from sluicegate.targets.spark_text import Names, finite, keep_if, list_items, quote_name, write_null
 
 # helper columns; those of the query are `c0`, `c1`, …
-TIME, ORDER, CASE_NUMBER, EXPIRES = "h_time", "h_order", "h_case", "h_expires"
+TIME, ORDER, EXPIRES = "h_time", "h_order", "h_expires"
 NO_TIME = "CAST(NULL AS BIGINT)"
 _LARGEST_OFFSET = 2**31 - 1
 
@@ -172,54 +170,6 @@ def _branch(number: int, branch: Node, node: Union, ctx: Context) -> str:
     ]
     items += ctx.carry(node, f"i.{TIME}", f"concat(array(CAST({number} AS BIGINT)), i.{ORDER})")
     return f"SELECT {list_items(items)} FROM {ctx.read(branch, node)}"
-
-
-def write_unfold(node: Unfold, ctx: Context) -> str:
-    """Every row meets the number of every case; a case's condition decides whether they stay together.
-
-    Not by `explode`: Spark 4.3 notes the columns that it need not keep by position, and when a filter moves below the
-    generator later, the positions no longer fit: the query then fails for a column that is gone.
-    """
-    items = [_show(each.column, node, ctx) for each in node.input.fields]
-    items += [ctx.name(_is_shown(column, node), shown_field(column).column) for column in node.variable]
-    items += ctx.carry(node, f"i.{TIME}", f"concat(i.{ORDER}, array(CAST({_number(node)} AS BIGINT)))")
-    writer = ctx.writer(node)
-    read = ctx.read(node.input, node)
-    truths = [writer.write_truth(case.when) for case in node.cases]
-    if len(truths) <= 1:
-        return f"SELECT {list_items(items)} FROM {read} WHERE {(truths or ['FALSE'])[0]}"
-    if _is_choice(node):
-        chosen = f"CASE WHEN {truths[0]} THEN 0 WHEN {truths[1]} THEN 1 END AS {CASE_NUMBER}"
-        rows = f"(SELECT i.*, {chosen} FROM {read}) AS i"
-        return f"SELECT {list_items(items)} FROM {rows} WHERE i.{CASE_NUMBER} IS NOT NULL"
-    whens = " ".join(f"WHEN {number} THEN {truth}" for number, truth in enumerate(truths))
-    cases = f"(VALUES {', '.join(f'({number})' for number in range(len(truths)))}) AS n({CASE_NUMBER})"
-    where = f"CASE {_number(node)} {whens} END"
-    return f"SELECT /*+ BROADCAST(n) */ {list_items(items)} FROM {read} CROSS JOIN {cases} WHERE {where}"
-
-
-def _is_choice(node: Unfold) -> bool:
-    """Whether no row is shown twice, since one case is that the other is not: then rows need not be multiplied."""
-    whens = [case.when for case in node.cases]
-    return len(whens) == 2 and whens[1] == Not(whens[0])
-
-
-def _number(node: Unfold) -> str:
-    if len(node.cases) <= 1:
-        return "0"
-    return f"i.{CASE_NUMBER}" if _is_choice(node) else f"n.{CASE_NUMBER}"
-
-
-def _is_shown(column: Column, node: Unfold) -> str:
-    numbers = [str(number) for number, case in enumerate(node.cases) if column in case.shown]
-    return f"({_number(node)} IN ({', '.join(numbers)}))" if numbers else "FALSE"
-
-
-def _show(column: Column, node: Unfold, ctx: Context) -> str:
-    value = f"i.{ctx.names.of(column)}"
-    if column not in node.variable:
-        return value
-    return ctx.name(f"CASE WHEN {_is_shown(column, node)} THEN {value} END", column)
 
 
 def write_join(node: Join, ctx: Context) -> str:

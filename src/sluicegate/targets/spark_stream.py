@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.evaluate import EMPTY
-from sluicegate.expr.nodes import Column, Compare, Expr, Op, columns, conjuncts
+from sluicegate.expr.nodes import columns
 from sluicegate.expr.types import DOUBLE
-from sluicegate.expr.values import TIMESTAMP_MAX
+from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import (
     WINDOW_END,
     WINDOW_START,
@@ -28,7 +27,6 @@ from sluicegate.graph.operators import (
     Node,
     Project,
     Select,
-    Shield,
     Source,
     Unfold,
     Union,
@@ -38,7 +36,7 @@ from sluicegate.graph.operators import (
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.reach import find_reach
 from sluicegate.graph.shape import find_shapes
-from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
+from sluicegate.graph.windows import TimeWindow, Window
 from sluicegate.targets import spark
 from sluicegate.targets.base import require
 from sluicegate.targets.duckdb_needs import find_needs
@@ -61,10 +59,20 @@ from sluicegate.targets.spark_operators import (
     write_project,
     write_select,
     write_source,
-    write_unfold,
     write_union,
 )
+from sluicegate.targets.spark_state import (
+    check_streamable,
+    find_kept,
+    is_alone,
+    is_join_of_streams,
+    is_of_pairs,
+    is_plain,
+    is_single,
+    is_stateful,
+)
 from sluicegate.targets.spark_text import list_items, quote_name, quote_text
+from sluicegate.targets.spark_unfold import write_unfold
 
 TS, SUB, ROW, ENDED = "h_ts", "h_sub", "s", "ended"
 MESSAGES = {
@@ -74,8 +82,6 @@ MESSAGES = {
     "withdrawn": "withdrawn: nothing of the query is allowed any more",
 }
 _WINDOW = "h_window"
-MOST_WINDOWS = 200
-"""How many windows of an aggregate a tuple may be in: Spark writes each into its plan."""
 
 
 def check_row(row: str) -> str:
@@ -110,13 +116,20 @@ class StreamContext(LiveContext):
     joined: bool = False
     """Whether streams are joined with each other."""
     row: str = ""
-    """The table with the subscription as a struct, in one column."""
+    """The table with the subscription as a struct, in one column: where there is no state, or the plan is `plain`, a constant,
+    with which conditions stand in the plan of a micro-batch as if somebody had written them there."""
+    plain: bool = False
+    """Whether there is state, and below it the row is used by conditions alone, each of which names the watermark's column: then
+    none of them is known to be false by the subscription alone, and Spark reads the stream whatever the policy says."""
+    meets_late: bool = False
+    """Whether anything behind state uses parameters."""
+    pairs: bool = False
+    """Whether joins of streams are all that keeps rows, and what decides on a row stands below them: a pair has then a tuple of
+    the micro-batch that releases it, which met the subscription in it."""
     begins: bool = True
     """Whether tuples before a moment are left out; else their times need not be read for it."""
     micros: frozenset[int] = frozenset()
-    """The parameters that the row has as microseconds where there is no state: the row is a constant there, which conditions on
-    it stand in the plan with. Behind state that would be too much: what Spark knows to be false it does not run, and what it
-    knows to be equal it does not compare, though the state may have it otherwise."""
+    """The parameters that the constant row has as microseconds."""
     moments: Mapping[str, str] = field(default_factory=dict)
     """The quoted names of the columns of the streams' tables that have the watermark."""
 
@@ -131,7 +144,7 @@ class StreamContext(LiveContext):
             return f"(SELECT {', '.join(['i.*', *given])} FROM {step}) AS i" if given else step
         if id(node) not in self.kept:
             # not a join: Spark reads the row once for a micro-batch, and then compares with constants
-            given = [f"i.{SUB}.{Q}", *self._list_given(needed)]
+            given = [self._version(), *self._list_given(needed)]
             met = f"SELECT i.*, (SELECT {ROW} FROM {self.row}) AS {SUB} FROM {step}"
             return (
                 f"(SELECT {', '.join(['i.*', *given])} FROM ({met}) AS i WHERE {check_row('i.' + SUB)}) AS i"
@@ -149,18 +162,24 @@ class StreamContext(LiveContext):
 
     def _list_given(self, needed: Sequence[int]) -> list[str]:
         values = {index: f"i.{SUB}.p{index}" for index in needed}
-        if not self.stateful:
+        if self.plain or not self.stateful:
             values |= {
                 index: f"timestamp_micros({values[index]})" for index in needed if index in self.micros
             }
         return [f"{value} AS p{index}" for index, value in values.items()]
 
+    def _version(self) -> str:
+        """Where the row is a constant, yet not to be known without a tuple: what is kept of it is then compared."""
+        version = f"i.{SUB}.{Q}"
+        return f"if({_beyond(TS)}, NULL, {version}) AS {Q}" if self.plain else version
+
     def hold(self, node: Select, condition: str) -> str:
         """Above the watermark, if nothing else is in the way: lateness is the same for every policy (R17, I4)."""
-        if not self.alone or id(node.input) in self.kept:
+        if not (self.alone or self.pairs) or id(node.input) in self.kept:
             return condition
-        # never true, and yet it needs the watermark's column, above which such a condition stays
-        return f"CASE WHEN unix_micros(i.{TS}) > {TIMESTAMP_MAX} THEN FALSE ELSE {condition} END"
+        # the condition, as no moment is beyond the last; yet it needs the watermark's column, above which it stays, and is
+        # never known to be false, whatever the condition is known to be
+        return f"CASE WHEN {condition} THEN NOT {_beyond(TS)} ELSE {_beyond(TS)} END"
 
     def carry(self, node: Node, time: str, order: str) -> list[str]:
         timed = self.needs[id(node)].time and self.shapes[id(node)].timed
@@ -199,6 +218,11 @@ class StreamContext(LiveContext):
         return ("l", node.left), ("r", node.right)
 
 
+def _beyond(moment: str) -> str:
+    """Never true of a tuple that has a moment, which Spark cannot know."""
+    return f"unix_micros(i.{moment}) > {TIMESTAMP_MAX}"
+
+
 def make_context(
     shape: AuthorizedPlan,
     tables: Mapping[str, str],
@@ -215,7 +239,9 @@ def make_context(
     found = sources(shape.root)
     spark.check_arrival(found)
     shapes = find_shapes(shape.root)
-    tagged = _find_tagged(shape.root)
+    kept, alone = find_kept(shape.root), is_alone(shape.root)
+    pairs = not begins and is_of_pairs(shape.root, kept)
+    tagged = _find_tagged(shape.root, pairs)
     return StreamContext(
         EMPTY,
         shapes,
@@ -223,9 +249,12 @@ def make_context(
         {each.stream: quote_name(tables[each.stream]) for each in found},
         subscriptions=quote_name(subscriptions),
         row=quote_name(row),
-        kept=_find_kept(shape.root),
-        alone=is_alone(shape.root),
-        single=_is_single(shape.root),
+        plain=(alone or pairs) and is_plain(shape.root, kept),
+        meets_late=any(find_parameters(node) for node in walk(shape.root) if id(node) in kept),
+        pairs=pairs,
+        kept=kept,
+        alone=alone,
+        single=is_single(shape.root),
         joined=any(isinstance(node, Join) and is_stateful(node) for node in walk(shape.root)),
         tagged=tagged,
         reach=find_reach(shape.root),
@@ -239,11 +268,14 @@ def make_context(
     )
 
 
-def _find_tagged(root: Node) -> frozenset[int]:
-    """Those that need the subscription, and what a single aggregate keeps: a process under another plan may have left a part."""
+def _find_tagged(root: Node, pairs: bool) -> frozenset[int]:
+    """Those that need the subscription, and what a single aggregate or joins of `pairs` keep: a process under another plan may
+    have left a part, and of a join both sides tell their version."""
     found = set(find_tagged(root))
+    if pairs:
+        found |= {id(side) for node in walk(root) if isinstance(node, Join) for side in node.inputs}
     for node in walk(root):
-        kept = isinstance(node, Aggregate) and _is_single(root)
+        kept = isinstance(node, Aggregate) and is_single(root)
         if kept or any(id(each) in found for each in node.inputs):
             found.add(id(node))
     return frozenset(found)
@@ -256,48 +288,6 @@ def _find_fresh(root: Node, tagged: frozenset[int]) -> frozenset[int]:
         if id(node) in tagged and begins and not is_stateful(node):
             fresh.add(id(node))
     return frozenset(fresh)
-
-
-def _find_kept(root: Node) -> frozenset[int]:
-    kept: set[int] = set()
-    for node in walk(root):
-        if is_stateful(node) or any(id(each) in kept for each in node.inputs):
-            kept.add(id(node))
-    return frozenset(kept)
-
-
-def _is_single(root: Node) -> bool:
-    found = [node for node in walk(root) if is_stateful(node)]
-    return len(found) == 1 and isinstance(found[0], Aggregate)
-
-
-def is_alone(root: Node) -> bool:
-    """Whether one source's selections and projections are all that is below the one aggregate."""
-    found = [node for node in walk(root) if isinstance(node, Aggregate)]
-    if not _is_single(root) or len(sources(root)) != 1:
-        return False
-    node = found[0].input
-    while isinstance(node, Select | Project):
-        node = node.input
-    return isinstance(node, Source)
-
-
-def is_stateful(node: Node) -> bool:
-    """Whether Spark keeps rows of it from one micro-batch to the next."""
-    match node:
-        case Aggregate():
-            return True
-        case Join():
-            return is_join_of_streams(node)
-        case Source() | Select() | Project() | Union() | Unfold():
-            return False
-        case _:
-            raise TypeError(f"unknown operator {type(node).__name__}")
-
-
-def is_join_of_streams(node: Join) -> bool:
-    """Neither side is made of tables alone."""
-    return all(any(each.event_time is not None for each in sources(side)) for side in node.inputs)
 
 
 def write_step(node: Node, ctx: StreamContext) -> str:
@@ -341,8 +331,21 @@ def _write_stream_join(node: Join, ctx: StreamContext) -> str:
         for this, other, window in (("l", "r", node.left_window), ("r", "l", node.right_window))
     ]
     conditions += [*ctx.join_tags(node), ctx.writer(node).write_truth(node.predicate)]
-    left, right = (ctx.steps[id(side)] for side in node.inputs)
+    left, right = (_keyed(side, node, ctx) for side in node.inputs)
     return f"SELECT {list_items(items)} FROM {left} AS l JOIN {right} AS r ON {' AND '.join(conditions)}"
+
+
+def _keyed(side: Node, join: Join, ctx: StreamContext) -> str:
+    """Spark leaves out, as early as it can, the rows of which a join's key is NULL; not below the watermark, where the key needs
+    the watermark's column."""
+    step = ctx.steps[id(side)]
+    used = sorted(
+        ctx.names.of(each) for each in columns(join.predicate) if (each.qualifier, each.name) in side.types
+    )
+    if not ctx.pairs or not used:
+        return step
+    keys = [f"if({_beyond(TS)}, NULL, i.{name}) AS {name}" for name in used]
+    return f"(SELECT i.* EXCEPT ({', '.join(used)}), {', '.join(keys)} FROM {step} AS i)"
 
 
 def _interval(window: Window | None) -> str:
@@ -359,13 +362,14 @@ def _write_aggregate(node: Aggregate, ctx: StreamContext) -> str:
     kept = [ctx.names.of(column) for column in node.partition]
     calls = [ctx.name(_call(call, writer), call.field.column) for call in node.calls]
     tags = [f"i.{Q}"] if id(node) in ctx.tagged else []
-    grouped = [f"i.{_WINDOW}", *(f"i.{key}" for key in keys), *(f"i.{name}" for name in kept)]
+    grouped = [*(f"i.{key}" for key in keys), *(f"i.{name}" for name in kept), f"i.{_WINDOW}"]
     start = f"unix_micros(i.{_WINDOW}.start)"
-    # not a key itself: a condition on keys would be moved below the aggregate, where it knows nothing of later changes
-    versions = [f"if(min({tag}) = max({tag}), max({tag}), NULL) AS {Q}" for tag in tags]
+    # not a key itself: a condition on keys would be moved below the aggregate, where it knows nothing of later changes; of
+    # rows of two versions it is neither's (`runtime.stream.live_table.find_version`)
+    versions = [f"bit_or({tag}) AS {Q}" for tag in tags]
     rows = (
         f"SELECT {', '.join([*grouped, f'{start} AS {START}', *calls, *versions])} FROM ({_windowed(node, keys, ctx)}) AS i "
-        f"WHERE {released(start, node.window.size)} GROUP BY {', '.join([*grouped, *([] if ctx.single else tags)])}"
+        f"WHERE {_released(node, start)} GROUP BY {', '.join([*grouped, *([] if ctx.single else tags)])}"
     )
     items = [ctx.name(f"i.{key}", item.field.column) for key, item in zip(keys, node.group_by, strict=True)]
     items += [f"i.{name}" for name in kept]
@@ -377,6 +381,18 @@ def _write_aggregate(node: Aggregate, ctx: StreamContext) -> str:
     ]
     items += ctx.carry(node, f"{end} - 1", "CAST(array() AS ARRAY<BIGINT>)")
     return f"SELECT {list_items(items)} FROM ({rows}) AS i"
+
+
+def _released(node: Aggregate, start: str) -> str:
+    """Only a tuple near the ends of time may be in a window that reaches beyond them: of others it need not be computed."""
+    size, step, moment = bounded(node.window.size), bounded(node.window.step), f"unix_micros(i.{TS})"
+    if size == step:
+        # of windows side by side the same can be said by the tuple's time
+        first, last = -(-TIMESTAMP_MIN // step) * step, (TIMESTAMP_MAX - size) // step * step
+        return f"{moment} >= {first} AND {moment} < {last + step}"
+    width = 2 * max(size, step)
+    inner = f"{moment} BETWEEN {TIMESTAMP_MIN + width} AND {TIMESTAMP_MAX - width}"
+    return f"CASE WHEN {inner} THEN TRUE ELSE {released(start, size)} END"
 
 
 def _windowed(node: Aggregate, keys: list[str], ctx: StreamContext) -> str:
@@ -411,11 +427,15 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
     if id(root) in ctx.fresh:
         where = _bounds("i." + SUB, ctx)
         return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(where)}"
+    if ctx.pairs:
+        return f"SELECT {list_items(items)} FROM {step} AS i"
     if not ctx.stateful or (id(root) in ctx.tagged and not ctx.joined):
         met = f"SELECT i.*, (SELECT {ROW} FROM {ctx.row}) AS {SUB} FROM {step} AS i"
         allowed = " AND ".join(_bounds("i." + SUB, ctx))
         if id(root) in ctx.tagged:
-            allowed = f"if(i.{Q} = i.{SUB}.{Q}, {allowed}, FALSE)"
+            # all of it needs what the aggregate found, so that no part, on windows alone, moves below the state
+            same = f"i.{Q} = i.{SUB}.{Q}"
+            allowed = f"CASE WHEN {same} THEN {allowed} ELSE {same} END"
         return f"SELECT {list_items(items)} FROM ({met}) AS i WHERE {check_row('i.' + SUB)} AND {allowed}"
     # a join, since a condition would be moved below the state, where it knows nothing of later changes
     where = [*([f"i.{Q} = q.{Q}"] if id(root) in ctx.tagged else []), *_bounds("q", ctx)]
@@ -431,61 +451,3 @@ def _bounds(subscription: str, ctx: StreamContext) -> list[str]:
         *([start] if ctx.begins else []),
         f"(i.{WHOLE} IS NULL OR i.{WHOLE} >= {subscription}.since)",
     ]
-
-
-def check_streamable(shape: AuthorizedPlan) -> None:
-    """Refuse, by name, what Spark's streaming operators cannot do or would do with a state that never ends."""
-    needs = find_needs(shape.root, find_shapes(shape.root))
-    found = [what for node in walk(shape.root) for what in _find_obstacles(node, needs[id(node)].time)]
-    if found:
-        help_ = "run it over batch frames, or through the gateway"
-        raise DiagnosticError(
-            [
-                Diagnostic("not-streamable", f"a streaming frame cannot have {what}", help=help_)
-                for what in dict.fromkeys(found)
-            ]
-        )
-
-
-def _find_obstacles(node: Node, timed: bool) -> list[str]:
-    match node:
-        case Aggregate(window=TupleWindow()):
-            return ["a window of tuples"]
-        case Aggregate(window=TimeWindow(size, step)):
-            if step > size and timed:
-                return ["a window with gaps below another window or join"]
-            return ["a tuple in so many windows at once"] if -(-size // step) > MOST_WINDOWS else []
-        case Join() if is_join_of_streams(node):
-            return _find_join_obstacles(node)
-        case Shield():
-            return ["a punctuated stream"]
-        case Union(branches=branches):
-            streams = [any(each.event_time is not None for each in sources(side)) for side in branches]
-            return ["a union of a stream with a table"] if any(streams) and not all(streams) else []
-        case Source() | Select() | Project() | Unfold() | Join():
-            return []
-        case _:
-            raise TypeError(f"unknown operator {type(node).__name__}")
-
-
-def _find_join_obstacles(node: Join) -> list[str]:
-    windows = (node.left_window, node.right_window)
-    if any(isinstance(each, TupleWindow) for each in windows):
-        return ["a join with the last tuples of a stream"]
-    if any(isinstance(each, TimeWindow) and each.step for each in windows):
-        return ["a join that releases its pairs at a cadence"]
-    if not any(_is_equality(each, node) for each in conjuncts(node.predicate)):
-        return ["a join of streams without an equality"]
-    return []
-
-
-def _is_equality(expr: Expr, node: Join) -> bool:
-    if not isinstance(expr, Compare) or expr.op is not Op.EQ:
-        return False
-    sides = [_side(columns(each), node) for each in (expr.left, expr.right)]
-    return sorted(sides) == ["l", "r"]
-
-
-def _side(used: frozenset[Column], node: Join) -> str:
-    found = {"l" if (each.qualifier, each.name) in node.left.types else "r" for each in used}
-    return found.pop() if len(found) == 1 else ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -117,7 +118,8 @@ class Evaluator:
             common, (queries,) = share_bounds([(unit.timed, queries)])
             frames = self._narrow(frames, common)
         judged = self._court.judge(plans, types, queries)
-        plans = [place_shields(each, self._place(each, judged, places)) for each in plans]
+        look = self._look(judged, places)
+        plans = [place_shields(each, self.placement or choose_placement(each, look)) for each in plans]
         large = self._count_new(unit, places) >= MANY_ROWS
         ordered = unit.cut is not None or (several and not unit.by_time)
         found = self._ask(
@@ -193,15 +195,16 @@ class Evaluator:
         before = _BEGINNING if before is None else before
         return None if after <= before or unit.next_end(before) > after else (before, after)
 
-    def _place(self, plan: AuthorizedPlan, judged: JudgedQueries, places: tuple[Place, Place]) -> Placement:
+    def _look(self, judged: JudgedQueries, places: tuple[Place, Place]) -> Callable[[str], Seen]:
+        """What estimates ask for; each stream is looked at once in a tick, whoever reads it."""
         before, after = (dict(place) for place in places)
 
-        def look(name: str) -> Seen:
-            stream = find_stream(name)
+        @cache
+        def look(stream: str) -> Seen:
             new = self._logs[stream].batches(before[stream].end, after[stream].end)
             return Seen(sample_policies([each.path for each in new]), judged.tables[stream])
 
-        return self.placement or choose_placement(plan, look)
+        return lambda name: look(find_stream(name))
 
     def _count_new(self, unit: Unit | Reading, places: tuple[Place, Place]) -> int:
         before, after = (dict(place) for place in places)
@@ -319,31 +322,43 @@ class Evaluator:
         bounded = sorted({name for each in judged.queries for name, _ in each.periods})
         subscriptions = make_subscriptions(judged.types, judged.queries, bounded)
         judged = judged.meet(subscriptions)
-        given = {**frames, "": make_frame(self._spark, subscriptions)}
-        given |= {f"?{name}": make_frame(self._spark, each) for name, each in judged.tables.items()}
-        with self._named(given) as names:
-            verdicts = judged.name_tables({name: names[f"?{name}"] for name in judged.tables})
-            sessions = find_sessions(judged.queries, bounded, frames)
-            tables = Tables(names, names[""], by_case, large, verdicts, sessions)
-            texts = [
-                f"({translate_live(each, tables, by_time=by_time, with_time=with_time, with_order=with_order)})"
-                for each in plans
-            ]
-            asked = self._spark.sql(" UNION ALL ".join(texts))
+        tables = {"": subscriptions, **{f"?{name}": each for name, each in judged.tables.items()}}
+        names = _make_names([*frames, *tables])
+        verdicts = judged.name_tables({name: names[f"?{name}"] for name in judged.tables})
+        sessions = find_sessions(judged.queries, bounded, frames)
+        known = Tables(names, names[""], by_case, large, verdicts, sessions)
+        text = " UNION ALL ".join(
+            f"({translate_live(each, known, by_time=by_time, with_time=with_time, with_order=with_order)})"
+            for each in plans
+        )
+        # verdicts that have met the subscriptions leave nobody who reads these
+        made = {key: make_frame(self._spark, each) for key, each in tables.items() if names[key] in text}
+        with self._called({names[key]: each for key, each in {**frames, **made}.items()}):
+            asked = self._spark.sql(text)
         return _nullable(asked.toArrow())
 
     @contextmanager
     def _named(self, frames: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
         """Names that nobody else has, while a query is analysed."""
-        mark = uuid4().hex
-        names = {key: f"v{mark}_{at}" for at, key in enumerate(frames)}
-        try:
-            for key, name in names.items():
-                frames[key].createOrReplaceTempView(name)
+        names = _make_names(frames)
+        with self._called({names[key]: frame for key, frame in frames.items()}):
             yield names
+
+    @contextmanager
+    def _called(self, frames: Mapping[str, DataFrame]) -> Iterator[None]:
+        """Frames under these names, while a query is analysed."""
+        try:
+            for name, frame in frames.items():
+                frame.createOrReplaceTempView(name)
+            yield
         finally:
-            for name in names.values():
+            for name in frames:
                 self._spark.catalog.dropTempView(name)
+
+
+def _make_names(keys: Iterable[str]) -> dict[str, str]:
+    mark = uuid4().hex
+    return {key: f"v{mark}_{at}" for at, key in enumerate(keys)}
 
 
 def _goes_by_arrival(unit: Unit) -> bool:

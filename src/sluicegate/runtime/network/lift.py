@@ -2,6 +2,7 @@
 
 settle_plan: parameters leave join predicates, selections go below projections and become one.
 lift_joins:  ⋈(σ(x = $0)(A), B)   becomes   σ(x = $0)(⋈(A, B)): the join runs once for all queries of the shape.
+lower_joins: σ(x = $0)(⋈(A, B))   becomes   ⋈(σ(x = $0)(A), B): the join keeps what its one query can show.
 All expressions are total and have no effects, so that a selection may move anywhere its columns are.
 """
 
@@ -102,6 +103,39 @@ def _lift(node: Node) -> Node:
     return Project(
         kept, tuple(each for each in (*left.items, *right.items) if each.field.qualifier != "#window")
     )
+
+
+def lower_joins(plan: AuthorizedPlan) -> AuthorizedPlan:
+    """With conditions on one side of a join over time windows below it."""
+    return settle_plan(replace(plan, root=rebuild(plan.root, _lower)))
+
+
+def _lower(node: Node) -> Node:
+    node = _settle(node)
+    if isinstance(node, Project):
+        below = _lower(node.input) if isinstance(node.input, Select) else node.input
+        return replace(node, input=below)
+    if not isinstance(node, Select) or not isinstance(node.input, Join):
+        return node
+    join = node.input
+    if any(isinstance(each, TupleWindow) for each in (join.left_window, join.right_window)):
+        return node
+    parts = conjuncts(node.predicate)
+    own = {id(side): [each for each in parts if _is_of(each, side)] for side in join.inputs}
+    left, right = (
+        _lower(Select(side, conjoin(*own[id(side)]))) if own[id(side)] else side for side in join.inputs
+    )
+    moved = [*own[id(join.left)], *own[id(join.right)]]
+    rest = [each for each in parts if each not in moved]
+    lowered = replace(join, left=left, right=right)
+    return Select(lowered, conjoin(*rest)) if rest else lowered
+
+
+def _is_of(expr: Expr, side: Node) -> bool:
+    """Whether all its columns are the side's; the bounds of windows end at the join."""
+    used = columns(expr)
+    bounds = any(each in (WINDOW_START, WINDOW_END) for each in used)
+    return bool(used) and not bounds and all((each.qualifier, each.name) in side.types for each in used)
 
 
 def _peel(node: Node) -> _Side:

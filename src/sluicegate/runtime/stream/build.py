@@ -14,12 +14,12 @@ from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.frames import check_frame
 from sluicegate.runtime.stream.live_table import LiveTable
+from sluicegate.targets.spark_state import is_join_of_streams
 from sluicegate.targets.spark_stream import (
     ROW,
     TS,
     StreamContext,
     check_row,
-    is_join_of_streams,
     make_context,
     write_result,
     write_step,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 GREATEST = "greatest"
 _WATERMARKED = "spark.watermarkDelayMs"
+_MOST_NESTED = 20
+"""Steps that are written into each other; of more, each is analysed by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,11 @@ def build_frame(
     streams: Mapping[str, Stream],
     table: LiveTable,
     begins: bool,
+    watched: bool = True,
 ) -> Built:
-    """The shape's result under the names; `begins`: the subscription has a start. Views have names that nobody else has, and only while a step is analysed."""
+    """The shape's result under the names; `begins`: the subscription has a start; `watched`: somebody must know how far was read.
+    Views have names that nobody else has, and only while a step is analysed.
+    """
     mark = uuid4().hex
     found = {each.stream: each for each in sources(shape.root)}
     tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted(found))}
@@ -64,27 +69,27 @@ def build_frame(
         _check_source(source, frames[stream], stream in ordered)
     observed = {stream: f"sluicegate_{table}" for stream, table in tables.items() if stream in moments}
     try:
-        if ctx.stateful:
+        constant = ctx.plain or not ctx.stateful
+        if ctx.meets_late or not constant:
             subscription = table.open(spark)
             views.add(f"v{mark}_q", subscription.where(check_row(ROW)).select(f"{ROW}.*"))
-            views.add(f"v{mark}_row", subscription)
-        else:
-            views.add(f"v{mark}_row", table.open_constant(spark))
+        views.add(f"v{mark}_row", table.open_constant(spark) if constant else subscription)
         for stream, name in tables.items():
-            seen = None if ctx.alone else observed.get(stream)
+            seen = None if ctx.alone or ctx.pairs else observed.get(stream)
             views.add(name, _prepare(frames[stream], streams[stream], moments, seen, ctx.stateful))
         delay = max((_delay(streams[stream]) for stream in found), default=0)
         frame = _build_steps(shape, names, ctx, views, mark, delay)
-        return _mark(frame, tuple(observed.values()), ctx)
+        return _mark(frame, tuple(observed.values()), ctx, watched)
     finally:
         views.drop()
 
 
-def _mark(frame: DataFrame, observed: tuple[str, ...], ctx: StreamContext) -> Built:
+def _mark(frame: DataFrame, observed: tuple[str, ...], ctx: StreamContext, watched: bool) -> Built:
     """Where one watermark tells the greatest event time, observing costs every row something; the mark on the results
     tells only whose progress it is.
     """
-    if not ctx.stateful:
+    if not ctx.stateful or ctx.pairs or not watched:
+        # there are no windows whose beginning it could tell, or that is known
         return Built(frame, ())
     if not ctx.alone:
         return Built(frame, observed)
@@ -123,9 +128,17 @@ class _Views:
 def _build_steps(
     shape: AuthorizedPlan, names: list[str], ctx: StreamContext, views: _Views, mark: str, delay: int
 ) -> DataFrame:
-    for at, node in enumerate(walk(shape.root)):
-        frame = views.spark.sql(write_step(node, ctx))
-        if isinstance(node, Join) and is_join_of_streams(node) and TS in frame.columns:
+    nodes = list(walk(shape.root))
+    whole = len(nodes) <= _MOST_NESTED
+    for at, node in enumerate(nodes):
+        text = write_step(node, ctx)
+        timed = isinstance(node, Join) and is_join_of_streams(node) and ctx.needs[id(node)].time
+        if whole and not timed:
+            # Spark analyses one text sooner than its parts one by one
+            ctx.steps[id(node)] = f"({text})"
+            continue
+        frame = views.spark.sql(text)
+        if timed and TS in frame.columns:
             # the later of two watermarked times is no earlier than the watermark either, which Spark cannot know
             frame = frame.withMetadata(TS, {_WATERMARKED: delay})
         ctx.steps[id(node)] = f"s{mark}_{at}"

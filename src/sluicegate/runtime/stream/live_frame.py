@@ -15,7 +15,7 @@ from sluicegate.graph.operators import sources
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.batch import check_given, check_served
-from sluicegate.runtime.network.lift import lift_joins
+from sluicegate.runtime.network.lift import lift_joins, lower_joins
 from sluicegate.runtime.network.shapes import Shaped, find_shape
 from sluicegate.runtime.network.subscriptions import Subscription
 from sluicegate.runtime.run_inputs import to_micros
@@ -66,24 +66,29 @@ class LiveFrame:
         start: int | None = None,
         since: int | None = None,
         early: bool = False,
+        fixed: bool = False,
     ) -> None:
         """`start`: no tuple before it is read; `since`: no window that reaches back before it is whole, `WITHHELD` until known.
 
-        `early`: conditions stay below joins, whose pairs are then of one version or withheld.
+        `early`: conditions stay below joins, whose pairs are then of one version or withheld. `fixed`: no other version will be
+        put in force, so that nobody need know how far was read, where it is known from when on windows are whole.
         """
         check_session(spark)
         check_streaming(spark)
         check_served(version.plan, version.streams)
         check_given(version.plan, frames)
         self._version, self._shaped = version, version.shape()
-        self._start, self._since = start, since
+        self._start, self._since, self._fixed = start, since, fixed
         self._lock = threading.Lock()
         self._table = LiveTable(spark, self._shaped.types)
         try:
             self._write()
             names = [name for name, _ in result_columns(version.plan)]
-            shape = self._shaped.shape if early else lift_joins(self._shaped.shape)
-            built = build_frame(spark, shape, names, frames, version.streams, self._table, start is not None)
+            shape = lower_joins(self._shaped.shape) if early else lift_joins(self._shaped.shape)
+            watched = since == WITHHELD or not fixed
+            built = build_frame(
+                spark, shape, names, frames, version.streams, self._table, start is not None, watched
+            )
         except BaseException:
             self._table.close()
             raise
@@ -106,6 +111,8 @@ class LiveFrame:
                 return Change.ENDED
             if version is None:
                 return self._end("withdrawn")
+            if self._fixed:
+                return self._end("policy-changed")
             try:
                 return self._follow(version, None if greatest is None else to_micros(greatest) + 1)
             except BaseException:

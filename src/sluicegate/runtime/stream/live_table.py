@@ -103,6 +103,11 @@ def _read(value: str, of: Type) -> str:
 
 def find_version(shaped: Shaped) -> int:
     """A number of this shape with these constants, the same in every process: a state that outlives one tells versions apart
-    by it, also those that have no constant, or the same ones."""
+    by it, also those that have no constant, or the same ones.
+
+    Half of it is the other half with every bit turned: of two numbers that differ, the bits that one or the other has are
+    more than any number has. So one `bit_or` over a window's rows tells whether they are all of one version.
+    """
     told = repr((shaped.key, tuple(shaped.constants)))
-    return int.from_bytes(sha256(told.encode()).digest()[:8], "big") >> 1
+    half = sha256(told.encode()).digest()[:4]
+    return int.from_bytes(half + bytes(255 - each for each in half), "big", signed=True)

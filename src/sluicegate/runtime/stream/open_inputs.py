@@ -10,13 +10,9 @@ from sluicegate.graph.operators import Source, sources
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.graph.shape import find_shapes
 from sluicegate.policy.model import Stream
-from sluicegate.runtime.feed.carriage import SP
-from sluicegate.runtime.feed.decode import decode
-from sluicegate.runtime.feed.misfits import PROBLEM
+from sluicegate.runtime.feed.decode import decode_fitting
 from sluicegate.runtime.feed.open_feed import open_feed
-from sluicegate.runtime.feed.turning import carry_switches
 from sluicegate.targets.duckdb_needs import find_needs
-from sluicegate.targets.spark_text import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,11 +34,7 @@ def _open(spark: SparkSession, stream: Stream) -> DataFrame:
     if feed.watch is not None:
         # there is no commit before which it could be asked; Spark itself stops where offsets go back
         feed.watch.close()
-    decoded = decode(feed.frame, stream, feed.layout, feed.read)
-    if carry_switches(stream) != stream and SP in decoded.columns:
-        # there is no switch here that it could turn
-        decoded = decoded.where(f"{SP} IS NULL")
-    return decoded.where(f"{PROBLEM} IS NULL").select(*(quote_name(name) for name, _ in stream.attributes))
+    return decode_fitting(feed.frame, stream, feed.layout, feed.read)
 
 
 def _check(source: Source, ordered: bool) -> None:
