@@ -6,11 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from sluicegate.expr.nodes import Column, Compare, Expr, Literal, Op
+from sluicegate.expr.nodes import TRUE, Column, Compare, Expr, Literal, Op
 from sluicegate.expr.types import DOUBLE
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow
-from sluicegate.policy.ledger import LEDGER_CODES, Admitted, Entry, Extent, Refused, admit, admit_each
+from sluicegate.policy.ledger import (
+    LEDGER_CODES,
+    Admitted,
+    Entry,
+    Extent,
+    Refused,
+    admit,
+    admit_each,
+    counts_beside,
+)
 from sluicegate.policy.model import Grant, LeastWindow, Privilege, StreamRef, Subject
 
 HOUR = 3_600_000_000
@@ -131,10 +140,46 @@ def test_a_raised_least_window_does_not_refuse_for_what_was_given() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"principal": "bob"}, {"streams": ("S", "T")}, {"function": AggFunction.MAX}, {"attribute": ("S", "y")}],
+    [
+        {"principal": "bob"},
+        {"streams": ("T",), "attribute": ("T", "x")},
+        {"streams": ("S", "T"), "attribute": ("T", "x")},
+        {"function": AggFunction.MAX},
+        {"attribute": ("S", "y")},
+    ],
 )
 def test_ledgers_are_apart(changes: dict[str, object]) -> None:
     accept([entry("two", 2)], replace(entry("two", 3), **changes))
+
+
+def test_an_attribute_has_one_account_whatever_its_stream_is_joined_with() -> None:
+    """Sums in windows of 10 and of 15 minutes, one of them over a join: together those of 5 minutes."""
+    joined = replace(entry("two", 3), streams=("S", "T"), join_windows=(TimeWindow(HOUR, 0),) * 2)
+    assert refuse([entry("two", 2)], joined).code == "ledger-grid"
+    assert refuse([joined], entry("two", 2)).code == "ledger-grid"
+    accept([entry("two", 2)], replace(joined, window=TimeWindow(4 * HOUR, 2 * HOUR)))
+    average = replace(joined, function=AggFunction.AVG)
+    assert refuse([entry("two", 2, function="AVG")], average).code == "ledger-average"
+    narrowed = replace(entry("two", 2), narrowing=at_least(5))
+    other = replace(joined, grant="one", window=narrowed.window, narrowing=TRUE)
+    assert refuse([narrowed], other).code == "ledger-narrowing"
+
+
+def test_rows_have_one_account_with_every_input_that_shares_a_stream() -> None:
+    rows = entry("two", 2, function="COUNT", of=None)
+    joined = replace(entry("two", 3, function="COUNT", of=None), streams=("S", "T"))
+    assert refuse([rows], joined).code == "ledger-grid"
+    assert refuse([joined], replace(rows, streams=("T", "U"))).code == "ledger-grid"
+    accept([rows], replace(joined, streams=("T", "U")))
+
+
+def test_tuple_windows_of_a_stream_and_of_a_join_with_it() -> None:
+    joined = replace(tuples(6, 6), grant="two", streams=("S", "T"))
+    assert refuse([tuples(5, 5)], joined).code == "ledger-tuples"
+    assert refuse([tuples(5, 5)], replace(joined, window=TupleWindow(5, 5))).code == "ledger-tuples"
+    assert counts_beside(tuples(5, 5), joined)
+    assert counts_beside(tuples(5, 5), tuples(5, 5, "MAX"))
+    assert not counts_beside(tuples(5, 5), replace(joined, function=AggFunction.MAX))
 
 
 def test_event_time_that_does_not_overlap_is_free() -> None:
@@ -177,12 +222,27 @@ def test_counts_are_one_function_whatever_they_count() -> None:
     assert refuse(past, entry("two", 3, function="COUNT", of="y")).code == "ledger-grid"
 
 
+@pytest.mark.parametrize(("given", "asked"), [("COUNT", "COUNT DISTINCT"), ("MAX", "LAST"), ("MIN", "FIRST")])
+def test_functions_that_agree_on_keys_or_growing_values_share_a_grid(given: str, asked: str) -> None:
+    for one, other in ((given, asked), (asked, given)):
+        past = [entry("two", 2, function=one)]
+        assert refuse(past, entry("two", 3, function=other)).code == "ledger-grid"
+        accept(past, entry("two", 2, function=other), entry("two", 4, function=other))
+    accept([entry("two", 2, function="MAX")], entry("two", 3, function="FIRST"))
+
+
+def test_counts_of_two_keys_share_a_grid() -> None:
+    past = [entry("two", 2, function="COUNT DISTINCT")]
+    assert refuse(past, entry("two", 3, function="COUNT DISTINCT", of="y")).code == "ledger-grid"
+
+
+@pytest.mark.parametrize("count", ["COUNT", "COUNT DISTINCT"])
 @pytest.mark.parametrize("last", ["SUM", "AVG", "COUNT"])
-def test_sum_count_and_average_make_each_other_up(last: str) -> None:
+def test_sum_count_and_average_make_each_other_up(last: str, count: str) -> None:
     entries = {
         "SUM": entry("two", 2),
         "AVG": entry("two", 3, function="AVG"),
-        "COUNT": entry("two", 3, function="COUNT", of=None),
+        "COUNT": entry("two", 3, function=count, of="id"),
     }
     asked = entries.pop(last)
     accept([], *entries.values())
@@ -196,13 +256,63 @@ def test_sum_count_and_average_on_one_grid() -> None:
 def test_narrowings_of_one_grant_must_be_apart() -> None:
     narrowed = replace(entry("two", 2), narrowing=at_least(5))
     accept([narrowed], replace(narrowed, narrowing=below(5)))
-    accept([narrowed], replace(entry("one", 2), narrowing=at_least(7)))
     assert refuse([narrowed], replace(narrowed, narrowing=at_least(7))).code == "ledger-narrowing"
     assert refuse([narrowed], entry("two", 2)).code == "ledger-narrowing"
     assert (
         refuse([narrowed], replace(entry("two", 2, function="MAX"), narrowing=at_least(7))).code
         == "ledger-narrowing"
     )
+
+
+def test_narrowings_under_another_grant_must_be_apart() -> None:
+    """Else who may grant to itself would narrow the same twice."""
+    narrowed = replace(entry("two", 2), narrowing=at_least(5))
+    for other in ("one", "gone"):
+        for asked in (at_least(7), TRUE):
+            answer = refuse([narrowed], replace(entry(other, 2), narrowing=asked))
+            assert answer.code == "ledger-narrowing"
+            assert "`two`" in answer.message
+        accept([narrowed], replace(entry(other, 2), narrowing=below(5)))
+        accept([narrowed], replace(entry(other, 2), narrowing=at_least(5)))
+    accept([narrowed], replace(entry("one", 2, of="y"), narrowing=at_least(7)))
+
+
+def test_narrowings_are_compared_by_streams_whatever_their_aliases() -> None:
+    grants = {
+        name: replace(GRANTS["two"], name=name, streams=tuple(StreamRef(*each) for each in streams))
+        for name, streams in {
+            "plain": (("S", "S"), ("T", "T")),
+            "turned": (("T", "S"), ("S", "T")),
+        }.items()
+    }
+    first = replace(entry("plain", 2), streams=("S", "T"), narrowing=at_least(5))
+    for name, narrowing in (("turned", at_least(5)), ("turned", below(5)), ("gone", at_least(5))):
+        answer = admit([first], [replace(first, grant=name, narrowing=narrowing)], grants)
+        assert isinstance(answer, Refused), (name, narrowing)
+        assert answer.code == "ledger-narrowing"
+    own = Compare(Op.GE, Column("T", "rain", DOUBLE), Literal(5, DOUBLE))
+    assert isinstance(admit([first], [replace(first, grant="turned", narrowing=own)], grants), Admitted)
+
+
+def test_join_windows_under_another_grant_are_not_mixed() -> None:
+    streams = {"plain": ("S", "T"), "turned": ("T", "S"), "copy": ("S", "T")}
+    grants = {
+        name: replace(GRANTS["two"], name=name, streams=tuple(StreamRef(each, each) for each in named))
+        for name, named in streams.items()
+    }
+    uneven = (TimeWindow(HOUR, 0), TimeWindow(2 * HOUR, 0))
+    joined = replace(entry("plain", 2), streams=("S", "T"), join_windows=uneven)
+    for name, windows, fine in (
+        ("copy", uneven, True),
+        ("copy", uneven[::-1], False),
+        ("turned", uneven, False),
+        ("gone", uneven, False),
+    ):
+        answer = admit([joined], [replace(joined, grant=name, join_windows=windows)], grants)
+        assert isinstance(answer, Admitted) == fine, (name, windows)
+        assert fine or answer.code == "ledger-join-window"  # type: ignore[union-attr]
+    even = replace(joined, join_windows=uneven[:1] * 2)
+    assert isinstance(admit([even], [replace(even, grant="turned")], grants), Admitted)
 
 
 def test_join_windows_are_not_mixed() -> None:
@@ -239,6 +349,15 @@ def test_min_group_allows_one_window_and_one_grouping() -> None:
     assert refuse([small], replace(small, window=TimeWindow(4 * HOUR, 4 * HOUR))).code == "ledger-min-group"
     assert refuse([small], replace(small, function=AggFunction.MAX, grouping=())).code == "ledger-min-group"
     assert refuse([small], entry("one", 2)).code == "ledger-min-group"
+
+
+def test_under_min_group_windows_do_not_overlap() -> None:
+    """Two that share all but a small group differ by it: refused by itself, and beside an equal past."""
+    for window in (TimeWindow(4 * HOUR, 2 * HOUR), TupleWindow(4, 3)):
+        sliding = replace(entry("two", 2), window=window, min_group=5)
+        assert refuse([], sliding).code == "ledger-min-group"
+        assert refuse([sliding], sliding).code == "ledger-min-group"
+        accept([], replace(sliding, min_group=0))
 
 
 def test_groupings_are_sets_and_streams_are_multisets() -> None:

@@ -25,7 +25,7 @@ from sluicegate.policy.ledger import Admitted, Entry, Extent, Refused
 from sluicegate.policy.model import Grant, LeastWindow, Privilege, StreamRef, Subject
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.releases import find_releases
-from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.ledger import UNKNOWN, Ledger
 from sluicegate.runtime.ledger_records import ADMITTED, Record, read_record, write_record
 from sluicegate.targets.ledger_codes import LEDGER_STORE_CODES
 from sluicegate.testing.cases import random_case
@@ -153,6 +153,30 @@ def test_a_query_that_read_nothing_binds_nothing(ledger: Ledger, tmp_path: Path)
         assert ledger.past("ann") == reopened(tmp_path).past("ann") == ()
 
 
+def test_where_nobody_knows_how_far_it_read_all_of_it_was_given(ledger: Ledger, tmp_path: Path) -> None:
+    give(ledger, entry(2, 100), query="q")
+    ledger.close("ann", [entry(2, 100)], UNKNOWN, "q")
+    for each in (ledger, reopened(tmp_path)):
+        assert each.open_entries("ann", "q") == ()
+        assert each.past("ann") == (entry(2, 100),)
+        assert deny(each, entry(3, 10**9)) == "ledger-grid"
+
+
+def test_what_is_kept_stays_however_the_query_ends(ledger: Ledger, tmp_path: Path) -> None:
+    give(ledger, entry(2, 0), query="q")
+    ledger.keep("ann", [entry(2, 0), entry(4, 0)], 49, "q")
+    ledger.keep("ann", [entry(2, 0)], None, "q")
+    ledger.close("ann", [entry(2, 0)], None, "q")
+    assert ledger.past("ann") == reopened(tmp_path).past("ann") == (entry(2, 0, 50),)
+
+
+def test_it_is_told_what_a_call_put_on_record(ledger: Ledger) -> None:
+    assert give(ledger, entry(2), query="q").added == (entry(2),)
+    assert give(ledger, entry(2), query="q").added == ()
+    assert give(ledger, entry(2), entry(4), query="q").added == (entry(4),)
+    assert give(ledger, entry(2)).added == (entry(2),)
+
+
 def test_closing_never_lengthens_and_never_ends_what_another_query_is_given(ledger: Ledger) -> None:
     give(ledger, entry(2, 0, 5))
     ledger.close("ann", [entry(2, 0, 5)], 50)
@@ -212,7 +236,7 @@ def test_wherever_the_last_line_is_torn_what_was_acknowledged_is_there(
     before = log.stat().st_size
     give(ledger, entry(4))
     content = log.read_bytes()
-    for length in (*range(before, len(content), 11), len(content) - 1):
+    for length in sorted({*range(before, len(content), 11), len(content) - 1}):
         folder = tmp_path / f"torn{length}"
         folder.mkdir()
         (folder / "ledger.log").write_bytes(content[:length])

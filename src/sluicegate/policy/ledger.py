@@ -8,14 +8,18 @@ whose grants allow nothing finer than it share a cell no finer than it.
 
 Where R8 leaves room it is read towards "no":
 - Extents count by chains: windows on [0, 14) and [15, 210) are told apart by one on [0, 210).
-- COUNT of any attribute and of rows is one function: where nothing is NULL they are equal.
+- An attribute has one account, whatever its stream is joined with: a join that leaves a tuple in once gives its value
+  again. Rows have one with every input that shares a stream.
+- COUNT of any attribute and of rows is one function: where nothing is NULL they are equal. COUNT(DISTINCT) is that too:
+  of a key it is the count. So LAST is as MAX and FIRST as MIN: of what only grows they are equal.
 - AVG is given in one window and one grouping: averages of a whole and of its parts tell how many are in each part.
 - SUM, COUNT and AVG of one attribute make each other up (SUM = AVG · COUNT): where all three are given, the windows
   of AVG lie on the grids of the other two. Over tuple windows the count is known, so SUM and AVG are one function.
 - FIRST, LAST, MIN, MAX of a large window follow from those of its cells: they may use the grid.
-- Narrowings, join windows and MIN GROUP are matters of a grant, whatever the function; MIN GROUP also binds what
-  other grants give of the same function and attribute.
+- Narrowings, join windows and MIN GROUP are matters of a grant, whatever the function; they also bind what other
+  grants give of the same function and attribute: who holds the grant option can make another of the same kind.
 - A grant that is gone allows nothing finer than what it gave.
+- The same event time is told of one population: where a fact or the profile changed, further windows begin behind it.
 """
 
 from __future__ import annotations
@@ -25,11 +29,13 @@ from dataclasses import dataclass, replace
 from math import gcd, inf
 from typing import TypeAlias
 
-from sluicegate.expr.nodes import FALSE, TRUE, Expr, conjoin
+from sluicegate.expr.nodes import FALSE, TRUE, Column, Expr, columns, conjoin
+from sluicegate.expr.rebuild import substitute
 from sluicegate.expr.solve import implies
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window, format_duration
 from sluicegate.policy.model import Grant, LeastWindow
+from sluicegate.policy.population import Population
 
 LEDGER_CODES = {
     "ledger-grid": "windows of one function that share no grid as coarse as the grant",
@@ -37,8 +43,9 @@ LEDGER_CODES = {
     "ledger-average": "a second window or grouping of AVG on the same event time",
     "ledger-table": "a replay of windows under an aggregate grant over a table whose rows change",
     "ledger-tuples": "a second release beside a tuple window on the same event time",
-    "ledger-narrowing": "two narrowings of one grant that may overlap",
-    "ledger-join-window": "two join windows under one grant",
+    "ledger-narrowing": "two narrowings of one grant, or of one function and attribute, that may overlap",
+    "ledger-join-window": "two join windows under one grant, or of one function and attribute",
+    "ledger-population": "windows that were given before, over another population than then",
     "ledger-min-group": "a second window or grouping beside MIN GROUP on the same event time",
 }
 
@@ -68,6 +75,13 @@ def _before(begin: int | None, end: int | None) -> bool:
 
 ALL_TIME = Extent()
 
+_AS_GOOD_AS = {
+    AggFunction.COUNT_DISTINCT: AggFunction.COUNT,
+    AggFunction.FIRST: AggFunction.MIN,
+    AggFunction.LAST: AggFunction.MAX,
+}
+"""Functions that are equal where a key is in each tuple once, and where values only grow."""
+
 _AVERAGE = frozenset({AggFunction.SUM, AggFunction.COUNT, AggFunction.AVG})
 
 
@@ -91,6 +105,8 @@ class Entry:
     extent: Extent | None = None
     """None: all event time."""
     min_group: int = 0
+    population: Population | None = None
+    """None: not known."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "streams", tuple(sorted(self.streams)))
@@ -111,6 +127,8 @@ class Admitted:
 
     entries: tuple[Entry, ...]
     continues: tuple[Entry, ...] = ()
+    added: tuple[Entry, ...] = ()
+    """Those that this answer put on record, where it is kept: the others were there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +146,15 @@ def admit(past: Sequence[Entry], asked: Sequence[Entry], grants: Mapping[str, Gr
     """Whether all that is asked may be given beside the past and beside each other (R8)."""
     continues: list[Entry] = []
     for at, entry in enumerate(asked):
+        if entry.min_group and entry.window.step < entry.window.size:
+            message = f"{_describe(entry)} cannot be given: under MIN GROUP windows do not overlap"
+            return Refused("ledger-min-group", message, entry, entry)
         pool = [each for each in past if _same_ledger(entry, each)]
         if any(_repeats(entry, each) and each.during.covers(entry.during) for each in pool):
             continues += [each for each in pool if entry.counts_tuples and _repeats(entry, each)]
             continue
         beside = pool + [each for each in asked[:at] if _same_ledger(entry, each)]
-        refused = _check_pairs(entry, beside) or _check_grids(entry, beside, grants)
+        refused = _check_pairs(entry, beside, grants) or _check_grids(entry, beside, grants)
         if refused is not None:
             return refused
         continues += [each for each in pool if entry.counts_tuples and _repeats(entry, each)]
@@ -157,16 +178,60 @@ def admit_each(
     return Admitted(tuple(taken), tuple(dict.fromkeys(continues))), tuple(refused)
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An entry, with the event time on which its population is known to have been told, or may still be."""
+
+    entry: Entry
+    extent: Extent
+
+
+def check_populations(past: Iterable[Given], asked: Iterable[Entry], since: int | None) -> Refused | None:
+    """The same event time is told of one population only: two that differ by one member tell that member's part.
+
+    `since`: the windows asked for begin there at the earliest; None: anywhere.
+    """
+    again = Extent(since, None)
+    others = [each for each in past if each.extent.overlaps(again)]
+    for entry in asked:
+        for each in others:
+            if _same_ledger(entry, each.entry) and _is_other_population(entry, each.entry):
+                message = _tell("ledger-population", entry, each.entry)
+                return Refused("ledger-population", message, entry, each.entry)
+    return None
+
+
+def _is_other_population(entry: Entry, other: Entry) -> bool:
+    ours, theirs = entry.population, other.population
+    if entry.grant == other.grant and entry.streams == other.streams:
+        if ours is None or theirs is None:
+            # of before populations were recorded: one that names nothing that changes is taken for the same
+            return not (ours is theirs or (ours is not None and ours.is_fixed))
+        return ours.bound != theirs.bound
+    if ours is None or theirs is None or not _same_measure(entry, other):
+        return False
+    known = dict(theirs.values)
+    return any(known.get(name, value) != value for name, value in ours.values)
+
+
 def _same_ledger(left: Entry, right: Entry) -> bool:
-    return left.principal == right.principal and left.streams == right.streams
+    return left.principal == right.principal and not set(left.streams).isdisjoint(right.streams)
 
 
 def _repeats(left: Entry, right: Entry) -> bool:
-    """The same release, whatever the extent."""
-    return replace(left, extent=None) == replace(right, extent=None)
+    """The same release, whatever the extent; populations are another rule's matter."""
+    return replace(left, extent=None, population=None) == replace(right, extent=None, population=None)
+
+
+def counts_beside(left: Entry, right: Entry) -> bool:
+    """Both count tuples, of one input or for one measure: windows of two counts lie askew."""
+    if not (left.counts_tuples and right.counts_tuples and _same_ledger(left, right)):
+        return False
+    return left.streams == right.streams or _same_measure(left, right)
 
 
 def _same_measure(left: Entry, right: Entry) -> bool:
+    """The same of entries that share a stream: an attribute is of one stream, whatever that is joined with."""
     if _measure(left) == _measure(right):
         return True
     sums = {left.function, right.function} == {AggFunction.SUM, AggFunction.AVG}
@@ -174,23 +239,29 @@ def _same_measure(left: Entry, right: Entry) -> bool:
 
 
 def _measure(entry: Entry) -> tuple[AggFunction, AttributeOf | None]:
-    return entry.function, None if entry.function is AggFunction.COUNT else entry.attribute
+    function = _kind(entry)
+    return function, None if function is AggFunction.COUNT else entry.attribute
 
 
-def _check_pairs(entry: Entry, beside: Sequence[Entry]) -> Refused | None:
+def _kind(entry: Entry) -> AggFunction:
+    return _AS_GOOD_AS.get(entry.function, entry.function)
+
+
+def _check_pairs(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Grant]) -> Refused | None:
     """The rules that two entries on common event time keep or break by themselves."""
     for other in beside:
         if not entry.during.overlaps(other.during):
             continue
-        code = _conflict(entry, other)
+        code = _conflict(entry, other, grants)
         if code is not None:
             return Refused(code, _tell(code, entry, other), entry, other)
     return None
 
 
-def _conflict(entry: Entry, other: Entry) -> str | None:
+def _conflict(entry: Entry, other: Entry, grants: Mapping[str, Grant]) -> str | None:
     same_shape = entry.window == other.window and entry.grouping == other.grouping
-    same_grant = entry.grant == other.grant
+    same_streams = entry.streams == other.streams
+    same_grant = entry.grant == other.grant and same_streams
     same_measure = _same_measure(entry, other)
     if same_measure and (entry.counts_tuples or other.counts_tuples) and not _same_tuples(entry, other):
         return "ledger-tuples"
@@ -198,17 +269,18 @@ def _conflict(entry: Entry, other: Entry) -> str | None:
         return "ledger-average"
     if (same_grant or same_measure) and (entry.min_group or other.min_group) and not same_shape:
         return "ledger-min-group"
-    if same_grant and entry.join_windows != other.join_windows:
+    if same_streams and (same_grant or same_measure) and not _same_joins(entry, other, grants):
         return "ledger-join-window"
-    if same_grant and not _narrowed_apart(entry.narrowing, other.narrowing):
+    if (same_grant or same_measure) and not _narrowed_apart(entry, other, grants):
         return "ledger-narrowing"
     return None
 
 
 def _same_tuples(left: Entry, right: Entry) -> bool:
     """One count of one population: the same tuples are in each window."""
-    return (left.grant, left.window, left.grouping, left.narrowing, left.join_windows) == (
+    return (left.grant, left.streams, left.window, left.grouping, left.narrowing, left.join_windows) == (
         right.grant,
+        right.streams,
         right.window,
         right.grouping,
         right.narrowing,
@@ -216,11 +288,55 @@ def _same_tuples(left: Entry, right: Entry) -> bool:
     )
 
 
-def _narrowed_apart(left: Expr, right: Expr) -> bool:
+def _same_joins(left: Entry, right: Entry, grants: Mapping[str, Grant]) -> bool:
+    """The same pairs; under two grants that name their streams in another order, only where all windows are alike."""
+    if left.join_windows != right.join_windows:
+        return False
+    alike = left.grant == right.grant or len(set(left.join_windows)) <= 1
+    return alike or (_places(left, grants) is not None and _places(left, grants) == _places(right, grants))
+
+
+def _places(entry: Entry, grants: Mapping[str, Grant]) -> tuple[str, ...] | None:
+    """The streams in the grant's order; None where that is not known, or one stands there twice."""
+    grant = grants.get(entry.grant)
+    if grant is None or grant.stream_names != entry.streams or len(set(entry.streams)) < len(entry.streams):
+        return None
+    return tuple(ref.stream for ref in grant.streams)
+
+
+def _narrowed_apart(left: Entry, right: Entry, grants: Mapping[str, Grant]) -> bool:
     """The same population, or two that share no tuple; what the solver cannot tell is neither (R7)."""
+    if left.narrowing == right.narrowing == TRUE:
+        return True
+    if left.grant == right.grant and left.streams == right.streams:
+        return _are_apart(left.narrowing, right.narrowing)
+    ours, theirs = _narrow_streams(left, grants), _narrow_streams(right, grants)
+    return ours is not None and theirs is not None and _are_apart(ours, theirs)
+
+
+def _are_apart(left: Expr, right: Expr) -> bool:
     if left == right or implies(conjoin(left, right), FALSE):
         return True
     return implies(left, right) and implies(right, left)
+
+
+def _narrow_streams(entry: Entry, grants: Mapping[str, Grant]) -> Expr | None:
+    """The narrowing, of streams instead of a grant's aliases; None where it is not known which they mean."""
+    if entry.narrowing == TRUE:
+        return TRUE
+    grant = grants.get(entry.grant)
+    if len(entry.streams) == 1:
+        named = {each.qualifier: entry.streams[0] for each in columns(entry.narrowing)}
+    elif grant is not None and _places(entry, grants) is not None:
+        named = {ref.alias: ref.stream for ref in grant.streams}
+    else:
+        return None
+    found = columns(entry.narrowing)
+    if not all(each.qualifier in named for each in found):
+        return None
+    return substitute(
+        entry.narrowing, {each: Column(named[each.qualifier], each.name, each.of) for each in found}
+    )
 
 
 def _check_grids(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Grant]) -> Refused | None:
@@ -253,21 +369,21 @@ def _check_made_up(entry: Entry, related: Sequence[Entry], grants: Mapping[str, 
 
 def _is_made_up(entries: Iterable[Entry], attribute: AttributeOf | None) -> bool:
     given = {
-        each.function for each in entries if each.function is AggFunction.COUNT or each.attribute == attribute
+        _kind(each) for each in entries if _kind(each) is AggFunction.COUNT or each.attribute == attribute
     }
     return given >= _AVERAGE
 
 
 def _makes_up(left: Entry, right: Entry) -> bool:
     """Both belong to SUM = AVG · COUNT of one attribute."""
-    if not {left.function, right.function} <= _AVERAGE:
+    if not {_kind(left), _kind(right)} <= _AVERAGE:
         return False
-    return AggFunction.COUNT in (left.function, right.function) or left.attribute == right.attribute
+    return AggFunction.COUNT in (_kind(left), _kind(right)) or left.attribute == right.attribute
 
 
 def _is_part(entry: Entry, function: AggFunction, attribute: AttributeOf | None) -> bool:
     """The function itself, or the average that gives it."""
-    if entry.function is AggFunction.COUNT:
+    if _kind(entry) is AggFunction.COUNT:
         return function is AggFunction.COUNT
     return entry.function in (function, AggFunction.AVG) and entry.attribute == attribute
 
@@ -363,18 +479,24 @@ def _tell(code: str, entry: Entry, other: Entry) -> str:
             return (
                 f"{asked} cannot be given beside {given}: averages are given in one window and one grouping"
             )
+        case "ledger-population":
+            return (
+                f"{asked} cannot be given on event time on which {given} was: what grant `{entry.grant}` covers "
+                "has changed since, or is not known to be the same, so that both would tell the difference"
+            )
         case "ledger-min-group":
             return f"{asked} cannot be given beside {given}: MIN GROUP allows one window and one grouping"
         case "ledger-join-window":
-            return (
-                f"{asked} cannot be given beside {given}: grant `{entry.grant}` is given with one join window"
-            )
+            return f"{asked} cannot be given beside {given}: {_tell_grant(entry, other)} is given with one join window"
         case "ledger-narrowing":
-            return (
-                f"{asked} cannot be given beside {given}: grant `{entry.grant}` was narrowed in another way"
-            )
+            return f"{asked} cannot be given beside {given}: {_tell_grant(entry, other)} was narrowed in another way"
         case _:
             raise ValueError(code)
+
+
+def _tell_grant(entry: Entry, other: Entry) -> str:
+    own = f"grant `{entry.grant}`"
+    return own if entry.grant == other.grant else f"{own}, with `{other.grant}`,"
 
 
 def _tell_grid(entry: Entry, other: Entry, grid: LeastWindow | None) -> str:

@@ -66,6 +66,13 @@ class User:
     disabled: bool = False
     inactive: tuple[str, ...] = ()
     """Roles that it holds, and that its session has not activated: they allow nothing, and still deny (R14)."""
+    aside: tuple[str, ...] = ()
+    """Profile attributes to which its session gives another value than the catalog does, or none."""
+
+    @property
+    def is_partly_seated(self) -> bool:
+        """Whether its session is without something that the catalog gives it."""
+        return bool(self.inactive or self.aside)
 
     def attribute(self, name: str) -> Literal | None:
         return dict(self.profile).get(name)
@@ -126,6 +133,11 @@ class LeastWindow:
     size: int
     step: int
     rows: bool = False
+
+    @property
+    def is_by_time(self) -> bool:
+        """Whether it holds event time together; one of 0 allows any."""
+        return not self.rows and bool(self.size or self.step)
 
 
 @dataclass(frozen=True, slots=True)

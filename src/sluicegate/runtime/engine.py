@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.errors import Diagnostic, DiagnosticError, SluicegateError
 from sluicegate.expr.nodes import Value
 from sluicegate.language.query_syntax import Start
 from sluicegate.policy.catalog import Catalog
@@ -29,11 +29,12 @@ from sluicegate.runtime.admission import Admission, find_touched
 from sluicegate.runtime.attempts import attempt_all
 from sluicegate.runtime.cluster_check import check_shared
 from sluicegate.runtime.ended import Ended
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
-from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.ledger import UNKNOWN, Ledger, Read
 from sluicegate.runtime.loop import Loop
 from sluicegate.runtime.network.authorize import Allowed, find_changed
 from sluicegate.runtime.network.beginnings import begin, find_since, list_streams
@@ -66,6 +67,18 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _COMMIT_AFTER = 5.0
+Decided = TypeVar("Decided")
+
+
+def _attempt(decide: Callable[[], Decided]) -> Decided | str:
+    """What was decided, or why a query must end: whatever goes wrong ends it (R7)."""
+    try:
+        return decide()
+    except DiagnosticError as error:
+        return "; ".join(each.message for each in error.diagnostics)
+    except Exception:
+        _LOGGER.exception("a query could not be judged anew")
+        return "the query could not be judged under the new version"
 
 
 class Engine:
@@ -155,12 +168,16 @@ class Engine:
         seat = user if isinstance(user, Seat) else Seat(user)
         with stage(DEPLOYMENT), self._changes:
             name = handle or uuid4().hex
-            allowed = self._admission.allow(self.catalog, seat, query, name)
-            try:
-                idle = self.feeds.open(self.catalog, list_streams(allowed), prepare=True)
-            except BaseException:
-                self._admission.take_back(self.catalog, seat, allowed, name)
-                raise
+            opened: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+            def open_logs(allowed: Allowed) -> None:
+                named = list_streams(allowed)
+                if named not in opened:
+                    opened[named] = self.feeds.open(self.catalog, named, prepare=True)
+
+            allowed = self._admission.allow(self.catalog, seat, query, name, open_logs)
+            open_logs(allowed)
+            idle = opened[list_streams(allowed)]
             start, since, place = begin(self.feeds.logs, allowed, allowed.start)
             place = begin_tables(self.feeds.logs, place)
             with self.gate.lock:
@@ -199,9 +216,10 @@ class Engine:
         """End a query; its readers are told."""
         with self._changes, self.gate.lock:
             self._find(handle)
-            self._forget(handle)
-            self._end(handle, partial(self.gate.close, handle))
-            self._admission.release_results(self.catalog)
+            try:
+                self._forget(handle, lambda: self._admission.release_results(self.catalog))
+            finally:
+                self._end(handle, partial(self.gate.close, handle))
 
     def tell(self, punctuation: QueryPunctuation, only: str | None = None) -> tuple[str, ...]:
         """Open or close a query's switches for users: a punctuation at the end of each stream that they read it from, and
@@ -283,53 +301,84 @@ class Engine:
     def apply(self, catalog: Catalog) -> dict[str, str]:
         """Put a version of the catalog in force; the queries that were withdrawn, with the reasons (R10–R12)."""
         with self._changes:
+            # as they are now: a stream that is declared anew gets another log, which knows nothing of what was read
+            logs = dict(self.feeds.logs)
             touched = find_touched(self._running, self.catalog, catalog)
-            decided = {handle: self._judge(catalog, each) for handle, each in touched}
+            asked = {handle: self._ask_again(catalog, each) for handle, each in touched}
+            self._make_room(catalog, asked, logs)
+            decided = {
+                handle: self._judge(catalog, self._running[handle], each) for handle, each in asked.items()
+            }
             withdrawn = {handle: each for handle, each in decided.items() if isinstance(each, str)}
             failed: list[Exception] = []
             with self.gate.lock:
                 before, self.catalog = self.catalog, catalog
                 for handle, decision in decided.items():
                     try:
-                        self._put_in_force(handle, decision)
+                        self._put_in_force(handle, decision, logs)
                     except Exception as error:  # noqa: BLE001 — told below, when all the others have their version
                         failed.append(error)
             # only now: it may take its time, and what was withdrawn is withdrawn
             self.feeds.start_opened()
             self.wake()
-            self._admission.release_results(before, catalog)
+            self._admission.release_results(before, catalog, logs={**self.feeds.logs, **logs})
             if failed:
                 raise failed[0]
             # of hand-overs that an earlier call could not wait for
             self.gate.settle()
             return withdrawn
 
-    def _put_in_force(self, handle: str, decision: Allowed | str) -> None:
+    def _put_in_force(
+        self, handle: str, decision: Allowed | str, logs: Mapping[str, SourceLog] | None = None
+    ) -> None:
         if isinstance(decision, str):
             try:
-                self._forget(handle)
+                self._forget(handle, logs=logs)
             finally:
                 self._end(handle, partial(self.gate.withdraw, handle, decision))
         elif decision.mark != self._running[handle].allowed.mark:
             self._change(self._running[handle], decision)
 
-    def _judge(self, catalog: Catalog, query: Running) -> Allowed | str:
+    def _ask_again(self, catalog: Catalog, query: Running) -> Allowed | str:
+        """What the query would have now, as far as nothing on record keeps it from that, or why it must end."""
+        return _attempt(
+            lambda: (
+                find_changed(query.allowed, self.catalog, catalog)
+                or self._admission.ask_again(catalog, query)
+            )
+        )
+
+    def _make_room(
+        self, catalog: Catalog, asked: dict[str, Allowed | str], logs: Mapping[str, SourceLog]
+    ) -> None:
+        """What changes ends where it is, for all queries before any is judged: each is weighed against the others' (R8)."""
+        changed = {
+            handle: each
+            for handle, each in asked.items()
+            if isinstance(each, Allowed) and each.mark != self._running[handle].allowed.mark
+        }
+        for handle in changed:
+            why = _attempt(partial(self._admission.release, self._running[handle], logs))
+            if why is not None:
+                asked[handle] = why
+        if changed:
+            _attempt(
+                partial(self._admission.release_results, self.catalog, catalog, logs=logs, instead=changed)
+            )
+
+    def _judge(self, catalog: Catalog, query: Running, asked: Allowed | str) -> Allowed | str:
         """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""
-        try:
-            changed = find_changed(query.allowed, self.catalog, catalog)
-            if changed is not None:
-                return changed
-            allowed = self._admission.ask_again(catalog, query)
-            if allowed.mark != query.allowed.mark:
-                self._admission.release(query)
-                allowed = self._admission.allow(catalog, query.seat, query.query, query.handle)
-                self.feeds.open(catalog, list_streams(allowed))
+        if isinstance(asked, str) or asked.mark == query.allowed.mark:
+            return asked
+        open_logs = partial(self._open_logs, catalog)
+
+        def allow() -> Allowed:
+            seat, text = query.seat, query.query
+            allowed = self._admission.allow(catalog, seat, text, query.handle, open_logs, going_on=True)
+            open_logs(allowed)
             return allowed
-        except DiagnosticError as error:
-            return "; ".join(each.message for each in error.diagnostics)
-        except Exception:
-            _LOGGER.exception("a query could not be judged anew")
-            return "the query could not be judged under the new version"
+
+        return _attempt(allow)
 
     def _change(self, query: Running, allowed: Allowed) -> None:
         """Under the lock: a new version from where the query is (R11)."""
@@ -348,11 +397,23 @@ class Engine:
         finally:
             self.gate.change(query.handle, changed.version, allowed.layout)
 
-    def _forget(self, handle: str) -> None:
+    def _open_logs(self, catalog: Catalog, allowed: Allowed) -> None:
+        self.feeds.open(catalog, list_streams(allowed))
+
+    def _forget(
+        self,
+        handle: str,
+        and_then: Callable[[], None] = lambda: None,
+        logs: Mapping[str, SourceLog] | None = None,
+    ) -> None:
+        """The record goes last: one that is still there after a crash is taken up, and nothing of what it was given is lost."""
         query = self._running.pop(handle)
         self._begun_or_ended.append((query, False))
-        self._records.remove(handle)
-        self._admission.release(query)
+        try:
+            self._admission.release(query, logs)
+            and_then()
+        finally:
+            self._records.remove(handle)
 
     def _end(self, handle: str, tell: Callable[[], None]) -> None:
         try:
@@ -364,18 +425,27 @@ class Engine:
         """Queries of before go on under the version of the catalog that is in force now (bypass 26)."""
         last = self.gate.last()
         places = read_positions(last[1]) if last is not None else {}
-        for recorded in list(self._records.load()):
-            self._take_up(recorded, places)
+        found = [(each, self._admission.find_fresh(self.catalog, each)) for each in self._records.load()]
+        reads = {each.handle: self._find_read(each, fresh) for each, fresh in found}
+        for recorded, fresh in found:
+            read = reads[recorded.handle]
+            # where it fails the ledger gives nothing further, which taking them up tells each
+            if fresh is not None:
+                _attempt(partial(self._admission.make_room, recorded, fresh, read))
+            else:
+                _attempt(partial(self._admission.settle, recorded, read))
+        for recorded, _ in found:
+            self._take_up(recorded, places, reads[recorded.handle])
         self._admission.release_results(self.catalog)
         if self._running:
             self.feeds.start(self.feeds.logs)
 
-    def _take_up(self, recorded: Recorded, places: Mapping[int, Place]) -> None:
+    def _take_up(self, recorded: Recorded, places: Mapping[int, Place], read: Read) -> None:
         try:
-            allowed = self._admission.allow(self.catalog, recorded.seat, recorded.query, recorded.handle)
-            self.feeds.open(self.catalog, list_streams(allowed))
+            allowed = self._allow_again(recorded)
         except DiagnosticError as error:
             reason = "; ".join(each.message for each in error.diagnostics)
+            _attempt(partial(self._admission.settle, recorded, read))
             self._end(recorded.handle, partial(self.gate.withdraw, recorded.handle, reason))
             self._records.remove(recorded.handle)
             return
@@ -383,7 +453,9 @@ class Engine:
         known = {
             name for name in allowed.streams if recorded.logs.get(name) == self.feeds.logs[name].folder.name
         }
-        same = allowed.mark == recorded.mark and known == set(allowed.streams)
+        declared = known == set(allowed.streams)
+        self._admission.go_on(recorded, read, allowed, same=declared)
+        same = allowed.mark == recorded.mark and declared
         version = recorded.version if same else recorded.version + 1
         number = self.gate.open(recorded.handle, version, allowed.layout)
         place = find_later(recorded.place, places.get(number))
@@ -394,6 +466,25 @@ class Engine:
         self._running[recorded.handle] = running
         self._reviews.add(recorded.handle)
         self._records.save(running, self.feeds.logs)
+
+    def _allow_again(self, recorded: Recorded) -> Allowed:
+        open_logs = partial(self._open_logs, self.catalog)
+        seat, query, handle = recorded.seat, recorded.query, recorded.handle
+        allowed = self._admission.allow(self.catalog, seat, query, handle, open_logs, going_on=True)
+        open_logs(allowed)
+        return allowed
+
+    def _find_read(self, recorded: Recorded, fresh: Allowed | None) -> Read:
+        """How far a query of before had read; its logs tell it, if they are still those of its streams."""
+        named = recorded.logs
+        declared = [name for name in named if name in self.catalog.streams]
+        try:
+            if self._admission.is_given(recorded) or (fresh is not None and fresh.results):
+                self.feeds.open(self.catalog, declared)
+        except (SluicegateError, OSError):
+            return UNKNOWN
+        logs = {name: log for name, log in self.feeds.logs.items() if log.folder.name == named.get(name)}
+        return self._admission.find_read(named, logs)
 
     def tick(self) -> bool:
         """Take every query on as far as its sources reach; whether there may be more to do. `start` does this by itself."""

@@ -19,9 +19,11 @@ from sluicegate.graph.json_expr import (
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 from sluicegate.policy.ledger import AttributeOf, Entry, Extent
+from sluicegate.policy.population import Population
 
 ADMITTED = "admitted"
 CLOSED = "closed"
+KEPT = "kept"
 _KEYS = frozenset(
     {
         "grant",
@@ -34,19 +36,23 @@ _KEYS = frozenset(
         "join_windows",
         "extent",
         "min_group",
+        "population",
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Entries of one query that were admitted, or closed after `last` (None: nothing had been read)."""
+    """Entries of one query that were admitted, or closed after `last` (None: nothing had been read), or that are on record
+    as given up to `last` (None: over all their event time), whatever comes of the query."""
 
     kind: str
     principal: str
     query: str
     entries: tuple[Entry, ...]
     last: int | None = None
+    since: int | None = None
+    """Of what was admitted: no window begins before it; None: any may."""
 
 
 def write_record(record: Record) -> str:
@@ -57,6 +63,7 @@ def write_record(record: Record) -> str:
         "query": record.query,
         "entries": [_entry_json(each) for each in record.entries],
         "last": record.last,
+        "since": record.since,
     }
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     if read_record(text) != record:
@@ -68,7 +75,7 @@ def read_record(text: str) -> Record:
     """The record; ValueError or `GraphFormatError` for anything that `write_record` does not write."""
     value = entry_of(json.loads(text, parse_constant=_refuse_constant), "a record")
     kind = value.get("kind")
-    if kind not in (ADMITTED, CLOSED):
+    if kind not in (ADMITTED, CLOSED, KEPT):
         raise GraphFormatError(f"unknown record `{kind}`")
     principal = text_of(value.get("principal"), "principal")
     return Record(
@@ -77,6 +84,7 @@ def read_record(text: str) -> Record:
         text_of(value.get("query"), "query"),
         tuple(_read_entry(each, principal) for each in list_of(value.get("entries"), "entries")),
         _read_instant(value.get("last"), "last"),
+        _read_instant(value.get("since"), "since"),
     )
 
 
@@ -96,12 +104,14 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
         "join_windows": [_window_json(each) for each in entry.join_windows],
         "extent": None if entry.extent is None else [entry.extent.begin, entry.extent.end],
         "min_group": entry.min_group,
+        "population": _population_json(entry.population),
     }
 
 
 def _read_entry(value: Any, principal: str) -> Entry:
     entry = entry_of(value, "an entry")
-    if entry.keys() != _KEYS:
+    # without `population` it was written before there was one: it is not known
+    if entry.keys() | {"population"} != _KEYS:
         raise GraphFormatError("an entry does not have the parts it needs")
     attribute = entry["attribute"]
     return Entry(
@@ -116,7 +126,24 @@ def _read_entry(value: Any, principal: str) -> Entry:
         tuple(map(_read_window, list_of(entry["join_windows"], "join_windows"))),
         _read_extent(entry["extent"]),
         number_of(entry["min_group"], "min_group"),
+        _read_population(entry.get("population")),
     )
+
+
+def _population_json(population: Population | None) -> list[Any] | None:
+    if population is None:
+        return None
+    return [population.bound, [list(each) for each in population.values], population.moves]
+
+
+def _read_population(value: Any) -> Population | None:
+    match value:
+        case None:
+            return None
+        case [str() as bound, [*values], bool() as moves]:
+            return Population(bound, tuple(map(_read_attribute, values)), moves)
+        case _:
+            raise GraphFormatError(f"unknown population `{value}`")
 
 
 def _window_json(window: Window) -> list[Any]:
