@@ -15,7 +15,9 @@ import pytest
 from property.test_ledger import Attacker, stretch
 from sluicegate.errors import DiagnosticError
 from sluicegate.graph.interpret import result_rows, run
+from sluicegate.language.fold import apply
 from sluicegate.language.load import read_catalog
+from sluicegate.language.parse_statements import parse_statements
 from sluicegate.language.query_syntax import Start
 from sluicegate.language.resolve import read_query
 from sluicegate.policy.catalog import Catalog
@@ -27,6 +29,7 @@ from sluicegate.runtime.ledger import Ledger
 from sluicegate.runtime.network.graphs import Graphs
 from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.network.seats import Seat
+from sluicegate.source import SourceText
 
 HOUR = 3_600_000_000
 EXAMPLE_2 = """
@@ -236,6 +239,32 @@ def test_an_average_and_a_count_make_up_a_sum_of_time_windows() -> None:
     assert gateway.refuses("SELECT AVG(a) FROM S [RANGE 3 HOURS SLIDE 1 HOUR]", "ledger-made-up")
 
 
+JOINED = """
+CREATE STREAM T (ts TIMESTAMP, k INT) TIMESTAMP BY ts;
+CREATE GRANT alone SUM (a) ON S WINDOW AT LEAST '10 minutes' STEP AT LEAST '10 minutes' TO USER u;
+CREATE GRANT joined SUM (S.a) ON S, T WHERE S.k = T.k WINDOW AT LEAST '10 minutes' STEP AT LEAST '10 minutes' TO USER u;
+CREATE GRANT rows SUM (a) ON S WINDOW AT LEAST 5 ROWS STEP AT LEAST 5 ROWS TO USER u;
+CREATE GRANT pairs SUM (S.a) ON S, T WHERE S.k = T.k WINDOW AT LEAST 5 ROWS STEP AT LEAST 5 ROWS TO USER u;
+"""
+
+
+@pytest.mark.parametrize(
+    ("alone", "joined", "code"),
+    [("RANGE 10 MINUTES", "'15 minutes'", "ledger-grid"), ("ROWS 5", "6 ROWS", "ledger-tuples")],
+)
+def test_a_stream_and_a_join_with_it(alone: str, joined: str, code: str) -> None:
+    """Where each tuple has one partner both sum the same values, in windows whose differences are finer than either."""
+    over = "S [RANGE 1 HOUR] JOIN T [RANGE 1 HOUR] ON S.k = T.k"
+    first = f"SELECT SUM(a) FROM S [{alone}]"
+    second = f"SELECT SUM(S.a) FROM {over} GROUP BY WINDOW({joined})"
+    for asked, other in ((first, second), (second, first)):
+        gateway = Gateway(read_catalog(EXAMPLE_2 + JOINED))
+        handle = gateway.register(asked)
+        assert gateway.refuses(other, code)
+        gateway.stop(handle)
+        assert gateway.refuses(other, code)
+
+
 NARROW = (
     "CREATE GRANT n SUM (a) ON S NARROW BY (k) WINDOW AT LEAST '1 hour' STEP AT LEAST '1 hour' TO USER u;"
 )
@@ -253,6 +282,19 @@ def test_two_narrowings() -> None:
     assert gateway.refuses("SELECT SUM(a) FROM S [RANGE 1 HOUR] WHERE k < 3", "ledger-narrowing")
     assert gateway.refuses("SELECT SUM(a) FROM S [RANGE 1 HOUR]", "ledger-narrowing")
     gateway.register("SELECT SUM(a) FROM S [RANGE 1 HOUR] WHERE k >= 2")
+
+
+def test_a_grant_made_to_oneself_narrows_no_more_than_the_one_it_rests_on() -> None:
+    catalog = read_catalog(EXAMPLE_2 + NARROW.replace(" TO USER u;", " TO USER u WITH GRANT OPTION;"))
+    copy = NARROW.replace("GRANT n ", "GRANT mine ")
+    gateway = Gateway(apply(catalog, parse_statements(SourceText("<change>", copy)), "u"))
+    assert gateway.catalog.grants["mine"].grantor == "u"
+    gateway.register("SELECT SUM(a) FROM S [RANGE 1 HOUR] WHERE k < 2")
+    assert gateway.refuses("SELECT SUM(a) FROM S [RANGE 1 HOUR] WHERE k < 3", "ledger-narrowing")
+    alone = Gateway(catalog)
+    alone.register("SELECT SUM(a) FROM S [RANGE 1 HOUR] WHERE k < 2")
+    alone.catalog = gateway.catalog
+    assert alone.refuses("SELECT SUM(a) FROM S [RANGE 1 HOUR] WHERE k < 3", "ledger-narrowing")
 
 
 GROUPED = """

@@ -140,6 +140,19 @@ def test_a_named_result_of_everything_is_of_everything_known(world: World) -> No
     assert code(ask(world, nina, named.replace("Copy", "Other"))) == "allowed"
 
 
+def test_a_named_result_is_not_made_in_a_session_that_leaves_roles_aside(world: World) -> None:
+    """It would have the rows of all of its maker's roles, and the session could let anybody read them."""
+    text = "CREATE STREAM Copy AS SELECT ts, Beats FROM Heart;"
+    found = ask(
+        world, world.sign_in("chen", roles=["Nurse"]), "CREATE GRANT a READ (ts) ON Heart TO Nurse;" + text
+    )
+    assert isinstance(found, Denied)
+    assert found.code == "role-inactive"
+    assert "`Copy`" in found.message
+    assert code(ask(world, world.sign_in("chen"), text)) == "allowed"
+    assert code(ask(world, world.sign_in("nina", roles=["Nurse"]), text)) == "allowed"
+
+
 def test_what_is_known_has_ones_grants_and_nothing_else(world: World) -> None:
     nina = world.sign_in("nina")
     known = hide_unknown(nina, seat(nina, world.catalog))

@@ -18,8 +18,10 @@ from sluicegate.graph.windows import TimeWindow, TupleWindow
 from sluicegate.language.load import load_catalog, read_catalog
 from sluicegate.language.resolve import read_query
 from sluicegate.language.xacml.decisions import with_decisions
+from sluicegate.policy.bind import Binder
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.ledger import Admitted, Entry, Extent, Refused, admit
+from sluicegate.policy.population import find_population
 from sluicegate.rewrite.pipeline import Draft, rewrite
 from sluicegate.rewrite.releases import NO_WINDOW, RELEASE_CODES, find_releases
 from sluicegate.testing.cases import random_case
@@ -76,8 +78,11 @@ def test_functions_window_and_grouping_as_released() -> None:
     extent = Extent(5, None)
     found = releases("plain", "SELECT g, SUM(x), AVG(x), MAX(x) FROM S [RANGE 1 HOUR] GROUP BY g", extent)
     window, key = TimeWindow(2 * HOUR, HOUR), (("S", "g"),)
+    population = find_population(Binder(CATALOG, CATALOG.users["plain"]), CATALOG.grants["sums"])
     assert found == tuple(
-        Entry("plain", "sums", ("S",), function, ("S", "x"), window, key, extent=extent)
+        Entry(
+            "plain", "sums", ("S",), function, ("S", "x"), window, key, extent=extent, population=population
+        )
         for function in (AggFunction.SUM, AggFunction.AVG)
     )
 

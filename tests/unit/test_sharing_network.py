@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,9 +13,11 @@ import pytest
 from sharing_world import make_plan
 from sluicegate.errors import InvariantError
 from sluicegate.graph.interpret import run
+from sluicegate.graph.operators import Aggregate, Item, Node, Project
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
+from sluicegate.rewrite.sharing import idents
 from sluicegate.rewrite.sharing.draw_svg import draw_network
 from sluicegate.rewrite.sharing.model import Network, SwitchKind, check_network
 from sluicegate.rewrite.sharing.optimize import add_query, build_network, find_signatures, remove_query
@@ -51,6 +54,39 @@ def paper_network() -> Network:
 def texts(network: Network, idents: frozenset[str]) -> list[str]:
     shown = network_json(network, ())["operators"]
     return sorted(each["text"][0] for each in shown if each["id"] in idents)
+
+
+def test_names_are_whole_digests_of_which_people_see_the_beginning() -> None:
+    """What a name is made of is partly what users write: of a few digits one could make those of another's filter."""
+    network = build_network(make_plans())
+    assert {len(each.removeprefix("op-").removeprefix("in-")) for each in network.operators} == {64}
+    shown = write_network(network, place_switches(network)) + draw_network(network, place_switches(network))
+    assert all(each not in shown and each[:15] in shown for each in network.operators)
+    assert idents.shorten(f"#~{'ab' * 32}.0 > 1") == f"#~{'ab' * 6}.0 > 1"
+    columns = {item.field.qualifier for each in network.operators.values() for item in _items(each.node)}
+    assert {len(each.lstrip("#~")) for each in columns if "~" in each} == {64}
+
+
+def _items(node: Node) -> tuple[Item, ...]:
+    return node.items if isinstance(node, Project) else node.group_by if isinstance(node, Aggregate) else ()
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_operators_that_differ_are_never_shared_under_one_name(
+    monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    """Should two digests ever meet, nobody gets the other's rows."""
+    whole = idents.hash_text
+    plans, other = make_plans("high", "sums"), make_plan("ann", "SELECT k FROM S WHERE n < 3")
+    monkeypatch.setattr(idents, "hash_text", lambda text: whole(text[:2] if "select" in text else text))
+    first = Network() if together else add_query(Network(), "other", other)
+    make = (
+        partial(build_network, plans | {"other": other})
+        if together
+        else partial(add_query, first, "sums", plans["sums"])
+    )
+    with pytest.raises(InvariantError, match="have one name"):
+        make()
 
 
 SHARED = [

@@ -24,13 +24,15 @@ from sluicegate.expr.nodes import (
     conjoin,
     disjoin,
 )
+from sluicegate.expr.text import to_text
 from sluicegate.expr.types import BIGINT, DOUBLE, STRING
 from sluicegate.graph.interpret import result_rows, run
 from sluicegate.graph.operators import Aggregate, Field, Item, Join, Node, Project, Select, Unfold, walk
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
+from sluicegate.graph.windows import TupleWindow, Window
 from sluicegate.policy.bind import Binder
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.model import Subject
+from sluicegate.policy.model import Role, Subject
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.verify import verify
 from sluicegate.testing.cases import Case, random_case
@@ -339,6 +341,83 @@ def test_what_stands_above_an_aggregate_grant() -> None:
         assert isinstance(guard, Select)
         refuse(changed(plan, guard, guard.input), SUMS, SUMMED, "without its DURING or MIN GROUP")
     refuse(replace(plan, label=None), SUMS, SUMMED, "do not carry its name")
+
+
+@pytest.mark.parametrize("asked", [seconds(20, 10), TupleWindow(2, 1)])
+def test_windows_under_min_group_do_not_overlap(asked: Window) -> None:
+    known = catalog(aggregate_grant("sums", "S", "SUM:x", min_group=3))
+    root = fold(source("s"), asked, f="SUM:s.x")
+    plan = plan_of(known, root)
+    made = first(plan, Aggregate)
+    assert isinstance(made, Aggregate)
+    assert made.window.step == made.window.size == asked.size
+    refuse(changed(plan, made, replace(made, window=asked)), known, root, "its windows overlap")
+    wider = replace(made, window=replace(asked, step=3 * asked.size))
+    refuse(changed(plan, made, wider), known, root, "a window that the query does not ask for")
+
+
+def test_min_group_counts_by_all_roles_that_are_held() -> None:
+    """Neither an inactive role's grant nor one on a join may be left out of what could be seen."""
+    shown = read("some", "S", "ts k x", compare("S.k", "=", 1))
+    known = catalog(aggregate_grant("sums", "S", "SUM:x", min_group=3))
+    pair = compare("T.k", "=", 2), compare("S.k", "=", 3)
+    paired = read("pairs", "S T", "S.x T.y", conjoin(*pair))
+    root = fold(source("s"), seconds(10), f="SUM:s.x")
+    plan = plan_of(known, root)
+    more = replace(known, grants={**known.grants, "some": replace(shown, subject=Subject("rest"))})
+    more = replace(more, roles={**known.roles, "rest": Role("rest")})
+    check(plan, more, root)
+    seated = more.with_user(replace(known.users["u"], inactive=("rest",)))
+    refuse(plan, seated, root, "without its DURING or MIN GROUP")
+    check(plan_of(seated, root), seated, root)
+    joined = replace(known, grants={**known.grants, "pairs": paired})
+    refuse(plan, joined, root, "without its DURING or MIN GROUP")
+    check(plan_of(joined, root), joined, root)
+
+
+def test_event_time_does_not_narrow_beside_a_least_window() -> None:
+    """Disjoint pieces of it would be windows below the least."""
+    grant = aggregate_grant("sums", "S", "SUM:x", narrow_by="ts x", least=least(10, 10))
+    known, root = catalog(grant), fold(source("s"), seconds(10), f="SUM:s.x")
+    early, low = compare("s.ts", "<", 5), compare("s.x", "<", 5.0)
+    assert (
+        rewrite(known, known.users["u"], fold(select(source("s"), early), seconds(10), f="SUM:s.x")).plan
+        is None
+    )
+    plan = plan_of(known, root)
+    made = first(plan, Aggregate)
+    check(changed(plan, made, replace(made, input=Select(made.input, low))), known, root)
+    narrowed = changed(plan, made, replace(made, input=Select(made.input, early)))
+    refuse(narrowed, known, root, "chooses its population")
+    for free in (None, least(0, 0)):
+        check(narrowed, catalog(replace(grant, least=free)), root)
+
+
+IDS = aggregate_grant("ids", "S", "COUNT_DISTINCT:k", OVER_1)
+
+
+def test_a_distinct_count_is_united_with_all_that_can_be_read_or_with_nothing() -> None:
+    """Beside tuples that the user chose it would tell which of their values are among the hidden ones."""
+    known = catalog(IDS, read("some", "S", "ts k x", compare("S.k", "=", 1)))
+    root = fold(source("s"), seconds(10), f="COUNT_DISTINCT:s.k")
+    plan = plan_of(known, root, united=True)
+    made = first(plan, Aggregate)
+    assert isinstance(made, Aggregate)
+    assert "s.k = 1" in to_text(first(plan, Select, lambda node: node.by).predicate)
+    check(plan, known, root, united=True)
+    chosen = replace(made, input=Select(made.input, compare("s.x", ">", 0.5)))
+    with pytest.raises(InvariantError, match="its predicate and DURING are not proven"):
+        check(changed(plan, made, chosen), known, root, united=True)
+    for other in (
+        read("bare", "S", "k", compare("S.k", "=", 2)),
+        read("rest", "S", "ts k x", compare("S.k", "=", 2), to=Subject("rest")),
+    ):
+        more = catalog(*known.grants.values(), other)
+        more = replace(more, roles={**more.roles, "rest": Role("rest")})
+        seated = more.with_user(replace(known.users["u"], inactive=("rest",)))
+        with pytest.raises(InvariantError, match="its predicate and DURING are not proven"):
+            check(plan, seated, root, united=True)
+        check(plan_of(seated, root, united=True), seated, root, united=True)
 
 
 def test_what_min_group_counts_is_not_put_out() -> None:

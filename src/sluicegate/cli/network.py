@@ -11,6 +11,7 @@ from sluicegate.cli.console import Console
 from sluicegate.cli.inputs import UsageError, add_catalog, add_json, open_gate, read_query_text, recover
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.rewrite.sharing.draw_svg import draw_network
+from sluicegate.rewrite.sharing.idents import shorten
 from sluicegate.rewrite.sharing.model import Network, Switch, check_network
 from sluicegate.rewrite.sharing.optimize import build_network, normalize
 from sluicegate.rewrite.sharing.place_switches import find_live, place_switches
@@ -97,5 +98,5 @@ def _tell(network: Network, switches: Sequence[Switch], opened: frozenset[str]) 
     return (
         text
         + f"without readers of {lost}: {len(stopped)} of {len(own)} operators stop\n"
-        + "".join(f"    {ident}\n" for ident in stopped)
+        + "".join(f"    {shorten(ident)}\n" for ident in stopped)
     )

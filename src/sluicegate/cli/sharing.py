@@ -11,6 +11,7 @@ from sluicegate.cli.remote import add_gateway, open_gateway
 from sluicegate.cli.tables import draw_table
 
 NAME = "sharing"
+_UNTOLD = "(names other streams too)"
 SUMMARY = "tell a stream's owner who reads it, and what is denied to everybody, by reason"
 EXAMPLE = """\
   sluicegate sharing HeartRate
@@ -36,7 +37,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
 def _tell(console: Console, found: dict[str, Any]) -> str:
     parts = [f"`{found['stream']}` is {'paused' if found['paused'] else 'shared'}"]
     readers = [
-        [str(each["user"]), str(each["rows_delivered"]), str(each["query"])] for each in found["readers"]
+        [str(each["user"]), str(each["rows_delivered"]), str(each["query"] or _UNTOLD)]
+        for each in found["readers"]
     ]
     parts.append(draw_table(console, ["reader", "rows", "query"], readers) if readers else "nobody reads it")
     denied = [[reason, str(count)] for reason, count in sorted(found.get("denied", {}).items())]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.errors import InvariantError
-from sluicegate.expr.nodes import Column
+from sluicegate.expr.nodes import Column, Expr
 from sluicegate.graph.json_expr import (
     GraphFormatError,
     column_from_json,
@@ -47,23 +47,25 @@ from sluicegate.graph.operators import (
 from sluicegate.graph.pretty import describe
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 
+Show = Callable[[Expr], Expr]
 
-def graph_json(root: Node) -> dict[str, Any]:
-    """The graph; equal graphs give equal JSON."""
+
+def graph_json(root: Node, show: Show = lambda expr: expr) -> dict[str, Any]:
+    """The graph; equal graphs give equal JSON. `show`: what is written of an expression, where its reader may not see it all."""
     ids: dict[int, int] = {}
     nodes = []
     for node in walk(root):
         ids[id(node)] = len(ids) + 1
-        nodes.append(_node_json(node, ids))
+        nodes.append(_node_json(node, ids, show))
     return {"root": ids[id(root)], "nodes": nodes}
 
 
-def _node_json(node: Node, ids: dict[int, int]) -> dict[str, Any]:
+def _node_json(node: Node, ids: dict[int, int], show: Show) -> dict[str, Any]:
     grants = _grants(node)
     return {
         "id": ids[id(node)],
         "kind": type(node).__name__.lower(),
-        **_parameters(node),
+        **_parameters(node, show),
         "inputs": [ids[id(below)] for below in node.inputs],
         "text": describe(node),
         "policy": bool(grants) or isinstance(node, Unfold | Shield),
@@ -82,7 +84,7 @@ def _grants(node: Node) -> list[str]:
             return []
 
 
-def _parameters(node: Node) -> dict[str, Any]:
+def _parameters(node: Node, show: Show) -> dict[str, Any]:
     match node:
         case Source():
             attributes = [{"name": name, "type": type_json(of)} for name, of in node.attributes]
@@ -95,47 +97,47 @@ def _parameters(node: Node) -> dict[str, Any]:
         case Shield():
             return {"needed": list(node.needed), "told": list(node.told)}
         case Select():
-            return {"predicate": expr_json(node.predicate)}
+            return {"predicate": expr_json(show(node.predicate))}
         case Project():
-            return {"items": list(map(_item_json, node.items))}
+            return {"items": [_item_json(each, show) for each in node.items]}
         case Aggregate():
-            return _aggregate_json(node)
+            return _aggregate_json(node, show)
         case Join():
-            return _join_json(node)
+            return _join_json(node, show)
         case Union():
             return {"outputs": [column_json(each.column) for each in node.outputs]}
         case Unfold():
             return {
                 "variable": list(map(column_json, node.variable)),
-                "cases": list(map(_case_json, node.cases)),
+                "cases": [_case_json(each, show) for each in node.cases],
             }
         case _:
             raise TypeError(f"unknown operator {type(node).__name__}")
 
 
-def _item_json(item: Item) -> dict[str, Any]:
-    return {"field": column_json(item.field.column), "value": expr_json(item.expr)}
+def _item_json(item: Item, show: Show) -> dict[str, Any]:
+    return {"field": column_json(item.field.column), "value": expr_json(show(item.expr))}
 
 
-def _aggregate_json(node: Aggregate) -> dict[str, Any]:
+def _aggregate_json(node: Aggregate, show: Show) -> dict[str, Any]:
     return {
         "calls": [
             {
                 "function": call.function.value,
-                "argument": None if call.arg is None else expr_json(call.arg),
+                "argument": None if call.arg is None else expr_json(show(call.arg)),
                 "field": column_json(call.field.column),
             }
             for call in node.calls
         ],
         "window": _window_json(node.window),
-        "group_by": list(map(_item_json, node.group_by)),
+        "group_by": [_item_json(each, show) for each in node.group_by],
         "partition": list(map(column_json, node.partition)),
     }
 
 
-def _join_json(node: Join) -> dict[str, Any]:
+def _join_json(node: Join, show: Show) -> dict[str, Any]:
     return {
-        "predicate": expr_json(node.predicate),
+        "predicate": expr_json(show(node.predicate)),
         "windows": [_window_json(node.left_window), _window_json(node.right_window)],
         "partitions": [list(map(column_json, side)) for side in (node.left_partition, node.right_partition)],
     }
@@ -148,9 +150,9 @@ def _window_json(window: Window | None) -> dict[str, Any] | None:
     return {"kind": kind, "size": window.size, "step": window.step}
 
 
-def _case_json(case: UnfoldCase) -> dict[str, Any]:
+def _case_json(case: UnfoldCase, show: Show) -> dict[str, Any]:
     return {
-        "when": expr_json(case.when),
+        "when": expr_json(show(case.when)),
         "shown": list(map(column_json, case.shown)),
         "grants": list(case.grants),
     }

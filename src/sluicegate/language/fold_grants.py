@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.functions import lookup
@@ -91,7 +91,19 @@ def _resolve_open(
         statement.grant_option,
     )
     check_enforceable(grant, [stream for _, stream in uses], statement.name.span)
+    _check_narrowing(grant, dict(uses), statement)
     return grant
+
+
+def _check_narrowing(grant: Grant, uses: Mapping[str, Stream], statement: CreateGrant) -> None:
+    """Pieces of event time, narrowed apart, would be windows below the least (R8)."""
+    if grant.least is None or not grant.least.is_by_time:
+        return
+    for written, column in zip(statement.narrow_by, grant.narrow_by, strict=True):
+        if uses[column.qualifier].event_time == column.name:
+            message = f"`{column.name}` is the event time, which the least window holds together"
+            help_ = "leave it out of NARROW BY; a query chooses its event time by START AT and its window"
+            fail("narrow-by-event-time", message, written.name.span, help_)
 
 
 def close_grant(grant: Grant, reason: str) -> Grant:

@@ -44,6 +44,7 @@ STATEMENT_CODES: dict[str, str] = {
     "name-too-long": "a name that is too long",
     "name-twice": "a name that is given twice",
     "named-result": "a change that a named result (CREATE STREAM … AS) does not allow",
+    "narrow-by-event-time": "NARROW BY the event time beside a least window by time, which it would undercut",
     "near-name": "two names that differ in case alone",
     "no-catalog": "a path that is not a folder",
     "no-files": "FROM FILE where there is no folder to read from",

@@ -49,6 +49,7 @@ from sluicegate.rewrite.passes.set_usage import Need
 from sluicegate.rewrite.passes.widen_joins import widen_join
 from sluicegate.rewrite.pipeline import Draft
 from sluicegate.rewrite.shorten import not_true
+from sluicegate.rewrite.sightings import sightings
 from sluicegate.rewrite.ways import Alternative, Factor, gather, merge_factors
 
 MOST_ALTERNATIVES = 256
@@ -223,12 +224,12 @@ class Allowed:
 
     def is_united(self, valid: Sequence[AggCandidate]) -> bool:
         """UNITED gives what may be read within the grants' rows, and no rows of its own (R4)."""
-        return self.draft.united and any(not each.grant.min_group for each in valid)
+        return self.draft.united and any(each.unites for each in valid)
 
     def population(self, leaf: AggLeaf, candidate: AggCandidate) -> Expr:
         """The tuples that an aggregate grant's rows are made of."""
         granted = self.public(candidate.predicate)
-        if not self.draft.united or candidate.grant.min_group:
+        if not self.draft.united or not candidate.unites:
             return granted
         return disjoin(granted, self.readable_with(leaf.input, self.used_by(leaf, candidate)))
 
@@ -249,8 +250,7 @@ class Allowed:
         """When any grant shows anything of each joined tuple, whether it serves this query or not."""
         match tree:
             case SourceLeaf():
-                reads = self.draft.candidates.reads.get(tree.alias, ())
-                return disjoin(*(self.public(each.predicate) for each in reads if each.grant.closed is None))
+                return disjoin(*map(self.public, sightings(self.draft.binder, tree.source)))
             case JoinTree():
                 sides = conjoin(self._glimpsed(tree.left), self._glimpsed(tree.right))
                 named = self.draft.candidates.joins.get(aliases(tree), ())

@@ -48,6 +48,8 @@ class AggCandidate:
     """The larger of asked and allowed."""
     narrowing: tuple[Expr, ...] = ()
     refusal: str | None = None
+    unites: bool = True
+    """Whether SELECT UNITED may add what can be read to its population (R4)."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def explain(
     used = used_grants(draft)
     shown = (grant for grant in catalog.grants_to(user) if not is_provider(grant.name))
     reports = tuple(_report(grant, draft, used) for grant in shown)
-    notices = (*results.tell_ended(root), *judgement.notices)
+    notices = (*results.tell_ended(catalog, user, root), *judgement.notices)
     graphs, decided = list_graphs(draft, limit), _list_decided(catalog, user, root)
     return Explanation(user, judgement.decision, reports, notices, draft, graphs, decided)
 

@@ -11,6 +11,7 @@ from sluicegate.graph.present import present_value
 from sluicegate.graph.to_json import graph_json
 from sluicegate.language.xacml.decisions import Decided
 from sluicegate.policy.governed import is_provider
+from sluicegate.policy.unknowns import hide_types
 from sluicegate.policy.xacml.context import Notice as Obligation
 from sluicegate.rewrite.blocks import SourceLeaf, all_blocks, leaves
 from sluicegate.rewrite.explain import Explanation
@@ -24,6 +25,7 @@ from sluicegate.rewrite.shield_states import find_shields
 def explanation_json(found: Explanation, policies: bool = False) -> dict[str, object]:
     """`graphs` holds the first graphs that Algorithm 1 gives, `count` says how many there are.
 
+    Facts are written with the type that their place asks for: their own would tell whether they are set (R9).
     `policies`: also which XACML policies decided, for owners of the streams and administrators alone.
     """
     told = {"xacml": [decided_json(each) for each in found.decided]} if policies else {}
@@ -33,7 +35,7 @@ def explanation_json(found: Explanation, policies: bool = False) -> dict[str, ob
         "grants": list(found.used),
         "reasons": [{"grant": each.name, "used": each.used, "reason": each.reason} for each in found.grants],
         "notices": [_notice_json(each, found.draft) for each in found.notices],
-        "graph": graph_json(found.draft.root),
+        "graph": graph_json(found.draft.root, hide_types),
         "plan": _plan_json(released_plan(found)),
         "merged": _merged_json(released_plan(found)),
         "shields": _shields_json(found),
@@ -123,7 +125,11 @@ def _plan_json(plan: AuthorizedPlan | None) -> dict[str, object] | None:
         {"name": each.name, "type": str(each.column.of), "always": each.shown is None}
         for each in plan.outputs
     ]
-    return {"graph": graph_json(plan.root), "outputs": outputs, "labelled": plan.label is not None}
+    return {
+        "graph": graph_json(plan.root, hide_types),
+        "outputs": outputs,
+        "labelled": plan.label is not None,
+    }
 
 
 def _graph_json(each: AuthorizedGraph) -> dict[str, object]:
@@ -131,5 +137,5 @@ def _graph_json(each: AuthorizedGraph) -> dict[str, object]:
         "grants": [name for name in each.grants if not is_provider(name)],
         "valid": each.plan is not None,
         "reason": each.refusal,
-        "graph": None if each.plan is None else graph_json(each.plan.root),
+        "graph": None if each.plan is None else graph_json(each.plan.root, hide_types),
     }

@@ -85,8 +85,7 @@ class Results:
         if delegating:
             catalog = close_undelegated(catalog, user)
         named = self._name_results(source.stream for source in sources(root))
-        found = {each: self.find(each, delegating) for each in named}
-        ended = {name: each.reason for name, each in found.items() if isinstance(each, Ended)}
+        ended = self._list_ended(catalog, user, named, delegating)
         closed = {
             grant.name: replace(grant, closed=ended[gone[0]])
             for grant in (catalog.grants_to(user) if ended else ())
@@ -96,7 +95,7 @@ class Results:
         given = {
             grant.name: grant
             for each in plain
-            if each.owner == user and each.name not in ended and not _is_partly_seated(catalog, user)
+            if each.owner == user and each.name not in ended
             for grant in [_let_owner_read(each, user, catalog)]
         }
         if closed or given:
@@ -104,11 +103,33 @@ class Results:
         stated = [catalog.streams[each] for each in named if self._catalog.streams[each].stated]
         return seat_stated(catalog, user, stated, ended, delegating) if stated else catalog
 
-    def tell_ended(self, root: Node) -> tuple[Notice, ...]:
-        """Why a query gets nothing of the results that it reads."""
+    def _list_ended(
+        self, catalog: Catalog, user: str, named: Iterable[str], delegating: bool
+    ) -> dict[str, str]:
+        """Which of the results give the user nothing, whatever grant or ON RESULT names it, and why.
+
+        A result is made with all that its maker has. A session without some of that must not have it back by what it made
+        itself, nor by what others made of this.
+        """
+        found = {each: self.find(each, delegating) for each in named}
+        ended = {name: each.reason for name, each in found.items() if isinstance(each, Ended)}
+        if _is_partly_seated(catalog, user):
+            for name in found:
+                if user in self._list_makers(name, delegating):
+                    ended[name] = (
+                        f"`{name}` is made with all that `{user}` has: this session leaves some of it aside"
+                    )
+        return ended
+
+    def _list_makers(self, name: str, delegating: bool) -> set[str | None]:
+        below = (each.maker for each in self._list_used([(name, delegating)]))
+        return {self._catalog.streams[name].owner, *below}
+
+    def tell_ended(self, catalog: Catalog, user: str, root: Node) -> tuple[Notice, ...]:
+        """Why the user's query gets nothing of the results that it reads; `catalog` is its seat."""
         named = self._name_results(source.stream for source in sources(root))
-        found = [self.find(each, self._delegating) for each in named]
-        return tuple(Notice("NR", "rows", each.reason) for each in found if isinstance(each, Ended))
+        ended = self._list_ended(catalog, user, named, self._delegating)
+        return tuple(Notice("NR", "rows", each) for each in ended.values())
 
     def inline(self, plan: AuthorizedPlan) -> AuthorizedPlan:
         """A reader's plan, on top of the makers'; refused, by name, where that cannot be run."""
@@ -156,9 +177,11 @@ class Results:
 
     def used_by(self, plan: AuthorizedPlan) -> tuple[Made, ...]:
         """The results that a reader's plan rests on, those that they are made of included."""
-        found: dict[tuple[str, bool], Made] = {}
         named = self._name_results(source.stream for source in sources(plan.root))
-        todo = [(name, self._delegating) for name in named]
+        return self._list_used([(name, self._delegating) for name in named])
+
+    def _list_used(self, todo: list[tuple[str, bool]]) -> tuple[Made, ...]:
+        found: dict[tuple[str, bool], Made] = {}
         while todo:
             name, delegating = todo.pop()
             made = self.find(name, delegating)
@@ -273,9 +296,8 @@ def _leave_out(catalog: Catalog, grants: set[str]) -> Catalog:
 
 
 def _is_partly_seated(catalog: Catalog, user: str) -> bool:
-    """A session without some of the user's roles must not have by a result what these alone would give it."""
     known = catalog.users.get(user)
-    return known is not None and bool(known.inactive)
+    return known is not None and known.is_partly_seated
 
 
 def _let_owner_read(stream: Stream, owner: str, catalog: Catalog) -> Grant:

@@ -22,6 +22,7 @@ from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggCall, Aggregate, N
 from sluicegate.graph.windows import TupleWindow, Window
 from sluicegate.policy.ledger import AttributeOf, Entry, Extent
 from sluicegate.policy.model import Grant, LeastWindow
+from sluicegate.policy.population import Population, find_population
 from sluicegate.rewrite.blocks import AggLeaf, JoinTree, SourceLeaf, Tree, all_blocks, joins, leaves
 from sluicegate.rewrite.candidates import AggCandidate, Matched, matchings
 from sluicegate.rewrite.passes.widen_joins import side_time, widen_join
@@ -100,7 +101,7 @@ def _find_releases(draft: Draft, leaf: AggLeaf) -> Iterator[_Release]:
                 raise _refuse(f"`{grant.name}` fits the query in another way than is known")
             if candidate.refusal is None:
                 places = {way[ref.alias].alias: place for place, ref in enumerate(grant.streams)}
-                yield _Release(leaf, candidate, places)
+                yield _Release(leaf, candidate, places, find_population(draft.binder, grant))
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ class _Release:
     candidate: AggCandidate
     places: Mapping[str, int]
     """By a source's alias, the place of its stream in the grant."""
+    population: Population
 
     @property
     def grant(self) -> Grant:
@@ -140,6 +142,7 @@ class _Release:
                 join_windows,
                 extent,
                 self.grant.min_group,
+                self.population,
             )
 
     def _place(self, expr: Expr) -> tuple[int, Column]:

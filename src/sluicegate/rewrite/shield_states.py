@@ -25,7 +25,7 @@ from sluicegate.policy.verdict import servers_on
 
 CURRENT_POLICY = "the policy that each tuple names"
 DOWN = "above its source"
-MOVABLE = f"{DOWN}; above the join where nearly all tuples pass, or many queries share it"
+MOVABLE = f"{DOWN}; above the join unless a side loses most of its tuples, or where many queries share it"
 STATED_POLICY = "the policy that ON RESULT states"
 _ROLES = roles_field("").qualifier
 

@@ -75,7 +75,8 @@ class _Verifier:
             case Unfold():
                 return self._unfold(node, self._below(node.input))
             case Aggregate():
-                self.query.check_aggregate(node, self.streams[id(node)], self.grants.leasts(node.by))
+                leasts, tumbles = self.grants.leasts(node.by), self.grants.tumbles(node.by)
+                self.query.check_aggregate(node, self.streams[id(node)], leasts, tumbles)
                 return self.releaser.aggregate(node, self._below(node.input))
             case Union():
                 return self.releaser.union(node, [self._below(branch) for branch in node.branches])

@@ -15,9 +15,9 @@ from sluicegate.expr.text import to_text
 from sluicegate.graph.operators import WINDOW_END, WINDOW_START, AggCall, AggFunction, Aggregate
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 from sluicegate.policy.bind import covers_window
-from sluicegate.policy.model import LeastWindow, Privilege
+from sluicegate.policy.model import Grant, LeastWindow, Privilege
 from sluicegate.rewrite.verify_atoms import Clause, Key, Option, key_of, near_size, resolve
-from sluicegate.rewrite.verify_grants import Piece
+from sluicegate.rewrite.verify_grants import Piece, Sight, event_time
 from sluicegate.rewrite.verify_region import Counted, Proof, Region, keys_in, own_column
 from sluicegate.rewrite.verify_rows import Prover, World
 
@@ -61,7 +61,7 @@ class Granted:
         return (
             self._functions(piece)
             or self._groups(piece)
-            or self._windows(piece.grant.least)
+            or self._windows(piece.grant)
             or self._chosen(piece)
             or self._population(piece)
         )
@@ -83,8 +83,10 @@ class Granted:
                 return f"`{to_text(expr)}` is not in BY"
         return None
 
-    def _windows(self, least: LeastWindow | None) -> str | None:
-        joins = self.region.joins
+    def _windows(self, grant: Grant) -> str | None:
+        joins, least = self.region.joins, grant.least
+        if grant.min_group and self.node.window.step < self.node.window.size:
+            return "its windows overlap, so that two groups could be subtracted from each other"
         if any(join.counts_tuples for join in joins):
             return "a join below counts tuples"
         if least is None or least.size == least.step == 0:
@@ -100,6 +102,9 @@ class Granted:
         """An aggregate-only reader may never choose the population."""
         binder = self.prover.grants.binder
         narrow_by = piece.keys(piece.grant.narrow_by)
+        if piece.grant.least is not None and piece.grant.least.is_by_time:
+            times = map(event_time, self.region.sources.values())
+            narrow_by -= {key_of(each) for each in times if each is not None}
         for expr in self.prover.uses.predicates if self.prover.uses is not None else ():
             used = keys_in([expr])
             if not (used and used <= narrow_by) and not binder.entails(piece.predicate, expr):
@@ -134,10 +139,45 @@ class Granted:
             and not piece.grant.min_group
             and isinstance(self.node.window, TimeWindow)
             and all(call.function in UNITABLE for call, _ in self.calls)
+            and not self._tests_members()
         )
         if self._populated(piece, self.prover.world(), unites):
             return None
         return "its predicate and DURING are not proven to hold"
+
+    def _tests_members(self) -> bool:
+        """Whether values of COUNT(DISTINCT) are counted beside readable tuples of which the user chose some (R4)."""
+        counted = keys_in(
+            [arg for call, arg in self.calls if call.function is AggFunction.COUNT_DISTINCT and arg]
+        )
+        if not counted:
+            return False
+        uses, grants = self.prover.uses, self.prover.grants
+        if len(self.region.sources) != 1 or uses is None:
+            return True
+        (source,) = self.region.sources.values()
+        for grant in grants.readable_by(source):
+            shown = {(source.alias, each.name) for each in grant.attributes}
+            if counted.isdisjoint(shown):
+                continue
+            if (
+                grant not in grants.open
+                or not {(source.alias, name) for name in uses.all_of(source.alias)} <= shown
+            ):
+                return True
+            own = [piece for piece in grants.readers(source).pieces if piece.grant == grant]
+            if not all(self._takes_all_of(piece) for piece in own):
+                return True
+        return False
+
+    def _takes_all_of(self, piece: Piece) -> bool:
+        """Whether neither the user's predicates nor the conditions on the way leave out a tuple that the grant shows."""
+        grants, uses = self.prover.grants, self.prover.uses
+        own = grants.atoms.read(piece.predicate) or Option()
+        chosen = uses.predicates if uses is not None else ()
+        return all(grants.binder.entails(piece.predicate, expr) for expr in chosen) and all(
+            grants.atoms.follows(own, claim.option) for claim in self.region.claims
+        )
 
     def _populated(self, piece: Piece, world: World, unites: bool) -> bool:
         if piece.holds(world.facts) or (unites and self.prover.unproven(world) is None):
@@ -192,24 +232,25 @@ class Granted:
 
 
 class _Seen:
-    """Whether a condition holds for every row of which the principal may see anything, by whatever read grants."""
+    """Whether a condition holds for every row of which the principal could see anything, by whatever read grants."""
 
     def __init__(self, prover: Prover) -> None:
         self.grants = prover.grants
         self.region = prover.region
-        self.joined = [piece for _, pieces in prover.groups for piece in pieces]
+        self.joined = [Sight(each.predicate, each.group) for _, found in prover.groups for each in found]
+        self.alone = {alias: tuple(self.grants.sights(each)) for alias, each in self.region.sources.items()}
         self.steps = 0
 
     def always(self, condition: Expr) -> bool:
         option = self.grants.atoms.read(condition)
         aliases = frozenset(self.region.sources)
         if option is None:
-            return not all(self._pieces(alias, aliases) for alias in aliases)
+            return not all(self._sights(alias, aliases) for alias in aliases)
         return self._follows(Option(), option, aliases)
 
-    def _pieces(self, alias: str, left: frozenset[str]) -> list[Piece]:
-        alone = self.grants.readers(self.region.sources[alias]).pieces
-        return [*alone, *(piece for piece in self.joined if alias in piece.group and piece.group <= left)]
+    def _sights(self, alias: str, left: frozenset[str]) -> list[Sight]:
+        joined = (each for each in self.joined if alias in each.group and each.group <= left)
+        return [*self.alone[alias], *joined]
 
     def _follows(self, given: Option, wanted: Option, left: frozenset[str]) -> bool:
         return all(self._part(given, part, left) for part in self.grants.atoms.parts(wanted))
@@ -220,7 +261,7 @@ class _Seen:
             return False
         if self.grants.atoms.follows(given, wanted):
             return True
-        if not all(self._pieces(alias, left) for alias in left):
+        if not all(self._sights(alias, left) for alias in left):
             # Of a source that nothing is left to read by no row is seen.
             return True
         # What speaks of the reader alone is found in the grants of any source.
@@ -230,12 +271,12 @@ class _Seen:
         ):
             return True
         return bool(concerned) and all(
-            self._part(self._with(given, piece), wanted, left - piece.group)
-            for piece in self._pieces(concerned[0], left)
+            self._part(self._with(given, each), wanted, left - each.group)
+            for each in self._sights(concerned[0], left)
         )
 
-    def _with(self, given: Option, piece: Piece) -> Option:
-        own = self.grants.atoms.read(piece.predicate) or Option()
+    def _with(self, given: Option, sight: Sight) -> Option:
+        own = self.grants.atoms.read(sight.predicate) or Option()
         return Option(given.facts | own.facts, (*given.clauses, *own.clauses))
 
     def _keys(self, option: Option) -> Iterator[Key]:

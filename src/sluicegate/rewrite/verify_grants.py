@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, permutations, product
 
-from sluicegate.expr.nodes import FALSE, Column, Expr, Or, conjoin, conjuncts, disjuncts
+from sluicegate.expr.nodes import FALSE, Column, Expr, Or, columns, conjoin, conjuncts, disjuncts
 from sluicegate.expr.rebuild import transform
 from sluicegate.graph.operators import Source
 from sluicegate.policy.bind import Binder, during_condition
 from sluicegate.policy.model import Grant, LeastWindow, Privilege
+from sluicegate.rewrite.held import held_reads
 from sluicegate.rewrite.verify_atoms import Atoms, Key
 
 MOST_ORDERS = 120
@@ -51,6 +53,14 @@ class Piece:
 
     def keys(self, wanted: Iterable[Column]) -> frozenset[Key]:
         return frozenset((self.sources[each.qualifier].alias, each.name) for each in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A condition under which the principal could see something of the rows of some sources."""
+
+    predicate: Expr
+    group: frozenset[str]
 
 
 class Readers:
@@ -129,6 +139,31 @@ class Grants:
             if grant.least is not None and grant.name in names:
                 yield grant.least
 
+    def readable_by(self, source: Source) -> Iterator[Grant]:
+        """The grants by which the principal could read the source alone, with all its roles."""
+        for grant in held_reads(self.binder.catalog, self.binder.user, source.stream):
+            if len(grant.streams) == 1:
+                yield grant
+
+    def sights(self, source: Source) -> Iterator[Sight]:
+        """How the principal could see a tuple of the source with all its roles, alone or joined with something (R8)."""
+        for grant in held_reads(self.binder.catalog, self.binder.user, source.stream):
+            bound = self.binder.bind(grant.predicate)
+            for ref in grant.streams:
+                if ref.stream == source.stream:
+                    parts = [
+                        transform(part, partial(_moved_in, sources={ref.alias: source}))
+                        for part in conjuncts(bound)
+                        if all(each.qualifier == ref.alias for each in columns(part))
+                    ]
+                    predicate = conjoin(*parts, *self._lasting(grant, source))
+                    if predicate != FALSE:
+                        yield Sight(predicate, frozenset({source.alias}))
+
+    def tumbles(self, names: tuple[str, ...]) -> bool:
+        """Whether one of these grants has MIN GROUP, so that its windows do not overlap (R8)."""
+        return any(grant.min_group and grant.name in names for grant in self.open)
+
     def _lay(self, grant: Grant, sources: Mapping[str, Source]) -> Piece | None:
         """None for a grant that never holds."""
         predicate = conjoin(*self._conditions(grant, sources))
@@ -148,14 +183,15 @@ class Grants:
         if bound is None:
             bound = self._bound[grant.name] = self.binder.bind(grant.predicate)
         if any(alias != source.alias for alias, source in sources.items()):
-            bound = transform(bound, lambda node: _moved(node, sources) if isinstance(node, Column) else None)
+            bound = transform(bound, partial(_moved_in, sources=sources))
         yield bound
-        if grant.during is not None:
-            during = self.binder.bind_during(grant.during)
-            for source in sources.values():
-                time = event_time(source)
-                if time is not None:
-                    yield during_condition(during, time, time)
+        for source in sources.values():
+            yield from self._lasting(grant, source)
+
+    def _lasting(self, grant: Grant, source: Source) -> Iterator[Expr]:
+        time = event_time(source)
+        if grant.during is not None and time is not None:
+            yield during_condition(self.binder.bind_during(grant.during), time, time)
 
     def _need(self, conjunct: Expr) -> Need:
         number = self.atoms.number(conjunct)
@@ -172,8 +208,9 @@ def _numbers(needs: tuple[Need, ...]) -> Iterator[int]:
             yield from _numbers(way)
 
 
-def _moved(column: Column, sources: Mapping[str, Source]) -> Column:
-    return Column(sources[column.qualifier].alias, column.name, column.of)
+def _moved_in(node: Expr, sources: Mapping[str, Source]) -> Expr | None:
+    """A grant's column as that of the source it is laid over."""
+    return Column(sources[node.qualifier].alias, node.name, node.of) if isinstance(node, Column) else None
 
 
 def event_time(source: Source) -> Column | None:

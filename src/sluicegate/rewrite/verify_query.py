@@ -74,9 +74,12 @@ class Query:
                 raise InvariantError(f"I1: the plan joins `{stream}` {count} times, the query fewer")
 
     def check_aggregate(
-        self, node: Aggregate, streams: frozenset[str], leasts: Iterable[LeastWindow]
+        self, node: Aggregate, streams: frozenset[str], leasts: Iterable[LeastWindow], tumbles: bool
     ) -> None:
-        """Its window is one that was asked for, size and step made larger only to what a grant demands."""
+        """Its window is one that was asked for, size and step made larger only to what a grant demands.
+
+        `tumbles`: a grant demands a step no smaller than the size.
+        """
         functions = {call.function for call in node.calls} - INTERNAL_FUNCTIONS
         allowed = list(leasts)
         for asked in self.aggregates:
@@ -84,7 +87,7 @@ class Query:
             if (
                 streams <= asked.streams
                 and functions <= asked.functions
-                and _is_widened(node.window, window, allowed)
+                and _is_widened(node.window, window, allowed, tumbles)
             ):
                 return
         raise InvariantError(
@@ -136,11 +139,13 @@ def _is_no_finer(made: Window | None, asked: Window | None) -> bool:
     return made.size >= asked.size and made.step >= asked.step
 
 
-def _is_widened(made: Window, asked: Window | None, leasts: list[LeastWindow]) -> bool:
+def _is_widened(made: Window, asked: Window | None, leasts: list[LeastWindow], tumbles: bool) -> bool:
     if asked is None or type(made) is not type(asked):
         return False
     sizes = {asked.size, *(least.size for least in leasts if least.size > asked.size)}
     steps = {asked.step, *(least.step for least in leasts if least.step > asked.step)}
+    if tumbles and made.size > asked.step:
+        steps.add(made.size)
     return made.size in sizes and made.step in steps
 
 

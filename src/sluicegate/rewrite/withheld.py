@@ -213,6 +213,12 @@ class Withheld:
             return
         for each in granted:
             yield from each.limits()
+            if self.draft.united and not each.candidate.unites and not each.candidate.grant.min_group:
+                message = (
+                    f"`{each.candidate.grant.name}` is not united: beside tuples that the query chooses, "
+                    "COUNT(DISTINCT …) would tell which values are among its own"
+                )
+                yield Notice("PR", "rows", message)
         if readable and not contradicts((*wanted, *readable[0])):
             yield from (notice for notice in read if notice.kind != "rows")
         missing = list(

@@ -61,7 +61,7 @@ def find_tenants(world: NetworkWorld) -> Tenants:
             if plan is None:
                 continue
             normal = normalize(plan, environment(world.catalog, user), owner=user)
-            name = f"{query}/{Idents().digest(normal.root)[:6]}"
+            name = f"{query}/{Idents().digest(normal.root)}"
             own = readers.get(name, Readers(query, frozenset()))
             plans[name], readers[name] = normal, Readers(query, own.users | {user})
     return Tenants(plans, readers)

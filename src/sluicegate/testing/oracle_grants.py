@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import permutations
 from typing import Any
 
@@ -103,6 +103,7 @@ class Principal:
         facts = {key: fact.value.value for key, fact in catalog.facts.items()}
         self.env = Environment({name: value.value for name, value in self.profile.items()}, facts)
         self.grants = [] if known is None or known.disabled else self._held(user)
+        self.user = None if known is None or known.disabled else known
         self.by_name = {grant.name: grant for grant in self.grants}
         self.policies = Policies(catalog, user, data, delegating)
         self._data = {name: self._rows_in_force(name, rows) for name, rows in data.items()}
@@ -126,6 +127,32 @@ class Principal:
             held = [each for each in held if each.grant_option or self._is_owner(user, each)]
         kept = [grant for grant in held if provided.keys().isdisjoint(grant.stream_names)]
         return kept + [_provided(stream, user) for stream in provided.values()]
+
+    @cached_property
+    def could_read_by(self) -> list[Grant]:
+        """With every role that it holds, activated or not, and whether they may be passed on or not (R8)."""
+        user = self.user
+        if user is None:
+            return []
+        if user.inactive and self.catalog.policies:
+            raise ValueError("the model does not know what policies permit to roles that are not active")
+        roles: set[str] = set()
+        todo = [*user.roles, *user.inactive]
+        while todo:
+            name = todo.pop()
+            if name in self.catalog.roles and name not in roles:
+                roles.add(name)
+                todo += self.catalog.roles[name].inherits
+        provided = [each for each in self.catalog.streams.values() if each.governed_by_provider]
+        found = [
+            grant
+            for grant in self.catalog.grants.values()
+            if grant.closed is None
+            and grant.privilege is Privilege.READ
+            and (grant.subject.name == user.name if grant.subject.is_user else grant.subject.name in roles)
+            and not {stream.name for stream in provided} & set(grant.stream_names)
+        ]
+        return found + [_provided(stream, user.name) for stream in provided]
 
     def _is_owner(self, user: str, grant: Grant) -> bool:
         return {self.catalog.streams[name].owner for name in grant.stream_names} == {user}
@@ -341,7 +368,9 @@ class Principal:
         return bool(covered) and all(call in covered for call in required)
 
     def _keeps_population(self, reading: Reading, node: Node) -> bool:
-        narrow = reading.places(reading.grant.narrow_by)
+        narrow, least = reading.places(reading.grant.narrow_by), reading.grant.least
+        if least is not None and not least.rows and max(least.size, least.step) > 0:
+            narrow -= {(source.alias, source.event_time or "") for _, source in reading.sources}
         parts = [*selections(node), *join_conditions(node)]
         return all(attributes_of(part) <= narrow or self.implied(reading, part) for part in parts)
 
@@ -402,6 +431,8 @@ def covered_calls(reading: Reading, node: Aggregate, usage: Usage) -> list[AggCa
 def _is_finer(reading: Reading, node: Aggregate, usage: Usage) -> bool:
     """Rules (1), (2) and (4) of eXACML+, section 3.5."""
     least, window = reading.grant.least, node.window
+    if reading.grant.min_group and window.step < window.size:
+        return True
     if least is not None and (window.size < least.size or window.step < least.step):
         return True
     aggregated = {

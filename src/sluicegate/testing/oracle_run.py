@@ -11,6 +11,7 @@ from sluicegate.graph.operators import (
     WINDOW_END,
     WINDOW_START,
     AggCall,
+    AggFunction,
     Aggregate,
     Join,
     Node,
@@ -20,9 +21,16 @@ from sluicegate.graph.operators import (
     Union,
 )
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
-from sluicegate.policy.model import LeastWindow
+from sluicegate.policy.model import Grant
 from sluicegate.testing.oracle_extent import EVERYTHING, Extent
-from sluicegate.testing.oracle_grants import Principal, Reading, attributes_of, contains, covered_calls
+from sluicegate.testing.oracle_grants import (
+    Principal,
+    Reading,
+    attributes_of,
+    contains,
+    covered_calls,
+    required_attributes,
+)
 from sluicegate.testing.oracle_policies import Asked, hidden_columns
 from sluicegate.testing.oracle_usage import (
     Usage,
@@ -30,6 +38,7 @@ from sluicegate.testing.oracle_usage import (
     leaves,
     lineage,
     own_columns,
+    selections,
     stream_names,
     usage_below,
     visible_columns,
@@ -246,15 +255,37 @@ class Run:
         (below,) = usage_below(node, usage)
         read = self.rows(node.input, below, tied)
         readings = self.principal.aggregate_readings(node, usage)
-        united = [each for each in readings if self.united and self._unites(each)]
+        united = [each for each in readings if self.united and self._unites(node, usage, each)]
         made = [] if united else self._readable(node, usage, read, tied)
         for reading in readings:
             made += self._released(node, usage, reading, read if reading in united else [])
         return made
 
-    def _unites(self, reading: Reading) -> bool:
-        """MIN GROUP gives rows of its own (R4)."""
-        return not reading.grant.min_group
+    def _unites(self, node: Aggregate, usage: Usage, reading: Reading) -> bool:
+        """MIN GROUP gives rows of its own, and so does COUNT(DISTINCT) unless all that can be read is added (R4)."""
+        if reading.grant.min_group:
+            return False
+        calls = covered_calls(reading, node, usage)
+        distinct = [call for call in calls if call.function is AggFunction.COUNT_DISTINCT]
+        if not distinct:
+            return True
+        occurrences = list(leaves(node.input))
+        if len(occurrences) > 1:
+            return False
+        source = occurrences[0]
+        counted = {name for call in distinct for _, name in self._places(node, [call.arg])}
+        (below,) = usage_below(node, usage)
+        used = self._attributes_used(node, calls) | required_attributes(node.input, below)
+        for grant in self.principal.could_read_by:
+            shown = {column.name for column in grant.attributes}
+            if grant.stream_names != (source.stream,) or not counted & shown:
+                continue
+            if grant not in self.principal.grants or not {name for _, name in used} <= shown:
+                return False
+            laid = Reading(grant, 0, ((grant.streams[0].alias, source),))
+            if not all(self.principal.implied(laid, part) for part in selections(node.input)):
+                return False
+        return True
 
     def _readable(self, node: Aggregate, usage: Usage, read: list[Row], tied: frozenset[str]) -> list[Row]:
         """The first way of R3: a population for each shown set and label, and for each grant of a tied stream."""
@@ -288,7 +319,7 @@ class Run:
         made = []
         label = frozenset({(grant.name, reading.number)})
         bounds = self.principal.interval(grant.during)
-        for pane in self._panes(node, list(rows.values()), _widen(node.window, grant.least)):
+        for pane in self._panes(node, list(rows.values()), _widen(node.window, grant)):
             if bounds is None or (pane.start is not None and not contains(bounds, pane.start, pane.time)):
                 continue
             made += self._fold(
@@ -320,12 +351,14 @@ class Run:
         return Pane(pane.start, pane.end, pane.time, kept)
 
     def _attributes_used(self, node: Aggregate, calls: Sequence[AggCall]) -> frozenset[tuple[str, str]]:
+        return self._places(node, [*(call.arg for call in calls), *(item.expr for item in node.group_by)])
+
+    def _places(self, node: Aggregate, exprs: Iterable[Expr | None]) -> frozenset[tuple[str, str]]:
         origin = lineage(node.input)
-        exprs = [call.arg for call in calls if call.arg is not None]
-        exprs += [item.expr for item in node.group_by]
         return frozenset(
             place
             for expr in exprs
+            if expr is not None
             for column in visible_columns(expr)
             for place in attributes_of(origin[column])
         )
@@ -371,10 +404,13 @@ def _merge(rows: list[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _widen(window: Window, least: LeastWindow | None) -> Window:
-    if least is None:
-        return window
-    size, step = max(window.size, least.size), max(window.step, least.step)
+def _widen(window: Window, grant: Grant) -> Window:
+    """Neither finer than the least window nor, where groups have a least number of tuples, overlapping (R8)."""
+    size, step = window.size, window.step
+    if grant.least is not None:
+        size, step = max(size, grant.least.size), max(step, grant.least.step)
+    if grant.min_group and step < size:
+        step = size
     return TimeWindow(size, step) if isinstance(window, TimeWindow) else TupleWindow(size, step)
 
 

@@ -148,11 +148,11 @@ def _covers(
 
 
 def could_be_seen(principal: Principal, node: Node, identity: Identity) -> bool:
-    """Whether any grant at all shows anything of this tuple, alone or joined with something (MIN GROUP, R8)."""
+    """Whether any grant at all could show anything of this tuple, alone or joined with something (MIN GROUP, R8)."""
     (source,) = leaves(node)
     position = dict(identity)[source.alias]
-    for grant in principal.grants:
-        if grant.privilege is not Privilege.READ or source.stream not in grant.stream_names:
+    for grant in principal.could_read_by:
+        if source.stream not in grant.stream_names:
             continue
         if len(grant.streams) > 1:
             if principal.glimpses(grant, source, position):

@@ -57,7 +57,7 @@ class Asked:
 def judge_case(case: Case, engine: str = "interpreter") -> list[Difference]:
     """What differs; nothing when the case holds. A fault of ours, or a `CorpusError`, is raised."""
     try:
-        catalog = case.load_catalog()
+        catalog = case.seat(case.load_catalog())
         query = read_query(case.query, catalog)
     except DiagnosticError as error:
         return _judge_error(case.error, error)

@@ -131,6 +131,11 @@ def test_a_map_becomes_what_windows_may_be_narrowed_by() -> None:
     assert grant(window()).narrow_by == ()
 
 
+def test_event_time_is_not_narrowed_by_where_windows_are_by_time() -> None:
+    found = grant(oblige(MAP, (ATTRIBUTE, "wind"), (ATTRIBUTE, "at")), window("60", "60", "time", "wind:Max"))
+    assert [each.name for each in found.narrow_by] == ["wind"]
+
+
 def test_a_map_takes_away_what_windows_would_show() -> None:
     mapped = oblige(MAP, (ATTRIBUTE, "rain"))
     assert rights(grant(mapped, window("5", "2", "tuple", "rain:avg", "wind:avg"))) == [

@@ -118,7 +118,9 @@ def _make_grant(
         shown = _columns(stream, {name for name, _ in stream.attributes} - late if mapped is None else mapped)
         return Grant(name, subject, Privilege.READ, refs, shown, predicate=predicate)
     least, rights = _join_windows(windows, mapped, stream)
-    narrow = () if mapped is None else _columns(stream, mapped)
+    # pieces of event time would be windows below the least (R8)
+    held = {stream.event_time} if least.is_by_time else set()
+    narrow = () if mapped is None else _columns(stream, mapped - held)
     return Grant(
         name, subject, Privilege.AGGREGATE, refs, (), rights, predicate, least=least, narrow_by=narrow
     )

@@ -13,7 +13,8 @@ from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
 from sluicegate.policy.bind import Binder
 from sluicegate.policy.model import Grant, LeastWindow, Privilege
 from sluicegate.rewrite.blocks import AggLeaf, Block, SourceLeaf, all_blocks, is_plain, joins, leaves
-from sluicegate.rewrite.candidates import AggCandidate, Matched, matchings
+from sluicegate.rewrite.candidates import AggCandidate, Matched, event_time, matchings
+from sluicegate.rewrite.held import held_reads
 from sluicegate.rewrite.manner import Merge
 from sluicegate.rewrite.passes.set_usage import Need, Usage
 
@@ -61,10 +62,9 @@ def _candidate(matched: Matched, leaf: AggLeaf, usage: Usage, merge: Merge) -> A
     )
     refusal = refusal or _window_kind(grant.least, leaf.window)
     if merge is Merge.PAPER:
-        refusal = (
-            refusal or _finer(grant.least, leaf.window) or _other_function(matched, leaf, usage, covered)
-        )
-    return AggCandidate(grant, predicate, covered, widen(leaf.window, grant.least), narrowing, refusal)
+        refusal = refusal or _finer(grant, leaf.window) or _other_function(matched, leaf, usage, covered)
+    unites = not grant.min_group and not _tests_members(matched.binder, leaf, usage, covered)
+    return AggCandidate(grant, predicate, covered, widen(leaf.window, grant), narrowing, refusal, unites)
 
 
 def used_calls(leaf: AggLeaf, usage: Usage) -> tuple[AggCall, ...]:
@@ -126,7 +126,7 @@ def _groups(matched: Matched, leaf: AggLeaf) -> str | None:
 
 def _population(matched: Matched, predicate: Expr, input_: Block) -> tuple[tuple[Expr, ...], str | None]:
     """The user's narrowing conjuncts, and the first predicate that would choose the population."""
-    narrow_by = matched.columns(matched.grant.narrow_by)
+    narrow_by = _narrowing_attributes(matched)
     narrowing: list[Expr] = []
     for part in (*input_.where, *(part for join in joins(input_.tree) for part in join.predicate)):
         if matched.binder.entails(predicate, part):
@@ -141,6 +141,43 @@ def _population(matched: Matched, predicate: Expr, input_: Block) -> tuple[tuple
     return tuple(narrowing), None
 
 
+def _narrowing_attributes(matched: Matched) -> frozenset[Column]:
+    """Never event time beside a least window by time: pieces of it narrowed apart would be finer windows (R8)."""
+    found, least = matched.columns(matched.grant.narrow_by), matched.grant.least
+    if least is None or not least.is_by_time:
+        return found
+    return found - {time for source in matched.sources.values() if (time := event_time(source)) is not None}
+
+
+def _tests_members(binder: Binder, leaf: AggLeaf, usage: Usage, covered: frozenset[Column]) -> bool:
+    """Whether uniting would tell which values are among those of the grant's own tuples (R4).
+
+    Beside tuples that the reader chose, COUNT(DISTINCT) says whether their values are new. It chooses by a predicate, by a
+    join, and by whatever makes only some of the grants that show the attribute serve the query.
+    """
+    calls = [call for call in leaf.calls if call.field.column in covered]
+    counted = {call.arg for call in calls if call.function is AggFunction.COUNT_DISTINCT}
+    if not counted:
+        return False
+    tree = leaf.input.tree
+    if not isinstance(tree, SourceLeaf):
+        return True
+    source = tree.source
+    exprs = (*(call.arg for call in calls), *(item.expr for item in leaf.group_by))
+    used = {column for expr in exprs if expr is not None for column in columns(expr)}
+    used |= {each.column for each in source.fields if usage.need(each.column) is Need.REQUIRED}
+    active = binder.catalog.grants_on(binder.user.name, (source.stream,))
+    for grant in held_reads(binder.catalog, binder.user, source.stream):
+        matched = Matched(binder, grant, {grant.streams[0].alias: source})
+        if len(grant.streams) > 1 or counted.isdisjoint(matched.columns(grant.attributes)):
+            continue
+        if grant.closed is not None or grant not in active or not used <= matched.columns(grant.attributes):
+            return True
+        if not all(binder.entails(matched.predicate(), part) for part in leaf.input.where):
+            return True
+    return False
+
+
 def _window_kind(least: LeastWindow | None, window: Window) -> str | None:
     if least is None or least.size == least.step == 0:
         return None
@@ -150,9 +187,9 @@ def _window_kind(least: LeastWindow | None, window: Window) -> str | None:
     return None
 
 
-def _finer(least: LeastWindow | None, window: Window) -> str | None:
+def _finer(grant: Grant, window: Window) -> str | None:
     """Rules (1) and (2) of eXACML+: a smaller window is refused, not widened."""
-    if least is None or (window.size >= least.size and window.step >= least.step):
+    if widen(window, grant) == window:
         return None
     return "the window asked for is finer than it allows, and windows are not widened"
 
@@ -167,9 +204,14 @@ def _other_function(matched: Matched, leaf: AggLeaf, usage: Usage, covered: froz
     return None
 
 
-def widen(window: Window, least: LeastWindow | None) -> Window:
-    """Size and step the larger of asked and allowed; a window of the other kind is left as it is (and refused)."""
-    if least is None or _window_kind(least, window) is not None:
+def widen(window: Window, grant: Grant) -> Window:
+    """Size and step the larger of asked and allowed; a window of the other kind is left as it is (and refused).
+
+    Under MIN GROUP windows do not overlap: a small group is withheld, and two large ones that share all but it differ by it (R8).
+    """
+    least = grant.least or LeastWindow(0, 0)
+    if _window_kind(least, window) is not None:
         return window
     made = TupleWindow if isinstance(window, TupleWindow) else TimeWindow
-    return made(max(window.size, least.size), max(window.step, least.step))
+    size, step = max(window.size, least.size), max(window.step, least.step)
+    return made(size, max(size, step) if grant.min_group else step)

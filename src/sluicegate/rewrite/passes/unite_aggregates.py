@@ -43,7 +43,7 @@ from sluicegate.graph.operators import (
 )
 from sluicegate.graph.windows import TimeWindow
 from sluicegate.policy.bind import covers_window
-from sluicegate.policy.model import LeastWindow, Privilege
+from sluicegate.policy.model import LeastWindow
 from sluicegate.rewrite.blocks import (
     AggLeaf,
     JoinTree,
@@ -54,12 +54,13 @@ from sluicegate.rewrite.blocks import (
     leaves,
     linked_streams,
 )
-from sluicegate.rewrite.candidates import AggCandidate, Candidates, Matched, event_time
+from sluicegate.rewrite.candidates import AggCandidate, Candidates, event_time
 from sluicegate.rewrite.passes.find_aggregates import used_calls
 from sluicegate.rewrite.passes.push_conditions import split_sides
 from sluicegate.rewrite.passes.set_usage import Need
 from sluicegate.rewrite.passes.widen_joins import in_window, widen_join
 from sluicegate.rewrite.shielding import common, keep_common
+from sluicegate.rewrite.sightings import sightings
 from sluicegate.rewrite.ways import Alternative, Factor, Output, Way, merge_factors, merge_labels, two_valued
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def aggregate_ways(uniter: Uniter, leaf: AggLeaf, linked: frozenset[str]) -> lis
         _granted(uniter, leaf, candidate, linked, label)
         for candidate, label in zip(candidates, _labels(candidates), strict=True)
     ]
-    if uniter.united and any(each.grant.min_group == 0 for each in candidates):
+    if uniter.united and any(each.unites for each in candidates):
         return granted
     readable = _readable(uniter, leaf, linked)
     return granted if readable is None else [readable, *granted]
@@ -162,7 +163,7 @@ def _granted(
         for column in columns(expr)
     )
     population = candidate.predicate
-    if uniter.united and not grant.min_group:
+    if uniter.united and candidate.unites:
         population = _united(uniter, leaf.input.tree, candidate, used)
     tree = leaf.input.tree
     # Over one source the whole predicate stands directly above it; over a join only what one side answers for.
@@ -265,7 +266,7 @@ class _Raw:
 def _leasts(uniter: Uniter, tree: JoinTree, candidate: AggCandidate) -> list[LeastWindow | None]:
     """All windows that the join must run in: under UNITED also those in which pairs may be read."""
     own = [_join_least(candidate.grant.least)]
-    if not uniter.united or candidate.grant.min_group:
+    if not uniter.united or not candidate.unites:
         return own
     below = aliases(tree)
     return own + [
@@ -365,13 +366,5 @@ class _ReadFactors:
 
 
 def _seen_when(uniter: Uniter, source: Source) -> Expr:
-    """When the principal may see anything at all of a tuple, by whatever grant: alone, or joined with something."""
-    reads = uniter.candidates.reads.get(source.alias, ())
-    alone = [each.predicate for each in reads if each.grant.closed is None]
-    joined = [
-        glimpse
-        for grant in uniter.binder.catalog.grants_naming(uniter.binder.user.name, source.stream)
-        if grant.privilege is Privilege.READ and len(grant.streams) > 1 and grant.closed is None
-        for glimpse in Matched(uniter.binder, grant, {}).glimpses(source)
-    ]
-    return disjoin(*alone, *joined)
+    """When the principal could see anything at all of a tuple, by whatever grant: alone, or joined with something."""
+    return disjoin(*sightings(uniter.binder, source))

@@ -37,7 +37,7 @@ from sluicegate.graph.operators import (
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
 from sluicegate.graph.windows import TimeWindow, TupleWindow
 from sluicegate.rewrite.sharing.filters import add_filter, rename_apart
-from sluicegate.rewrite.sharing.idents import LENGTH, Idents, hash_text
+from sluicegate.rewrite.sharing.idents import Idents, hash_text
 from sluicegate.rewrite.sharing.join_order import order_tables
 from sluicegate.rewrite.sharing.terms import order_expr, write_key
 from sluicegate.rewrite.sharing.views import (
@@ -175,7 +175,7 @@ class _Maker:
 
     def _mark(self, kind: str, inputs: Sequence[Node], more: object) -> str:
         below = [self.idents.digest(each) for each in inputs]
-        return "~" + hash_text(json.dumps([kind, below, more]))[:LENGTH]
+        return "~" + hash_text(json.dumps([kind, below, more]))
 
     def _join(self, node: Join, left: View, right: View) -> View:
         sides = [

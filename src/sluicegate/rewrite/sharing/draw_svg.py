@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 from sluicegate.graph.pretty import describe
+from sluicegate.rewrite.sharing.idents import shorten
 from sluicegate.rewrite.sharing.model import Edge, Network, Switch, SwitchKind
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 210, 46, 26, 58, 24
@@ -53,8 +54,8 @@ def _find_boxes(network: Network, opened: Collection[str] | None) -> list[_Box]:
         layers[each.ident] = max((layers[below] + 1 for below in each.inputs), default=0)
         fill = "input" if each.is_input else "common" if each.is_common else "own"
         dimmed = opened is not None and each.queries.isdisjoint(opened)
-        lines = (describe(each.node)[0], ", ".join(sorted(each.queries)))
-        boxes.append(_Box(_key(each.ident), layers[each.ident], each.ident, lines, fill, dimmed))
+        lines = (shorten(describe(each.node)[0]), ", ".join(sorted(each.queries)))
+        boxes.append(_Box(_key(each.ident), layers[each.ident], shorten(each.ident), lines, fill, dimmed))
     top = max(layers.values(), default=0) + 1
     for query in sorted(network.outputs):
         dimmed = opened is not None and query not in opened

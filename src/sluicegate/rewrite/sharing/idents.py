@@ -1,9 +1,14 @@
-"""Short names of operators, made of what they mean: equal ones have one name, in every process and every network."""
+"""Names of operators, made of what they mean: equal ones have one name, in every process and every network.
+
+Whoever shares an operator gets its rows, and part of a name is made of what users write: names are whole digests, in which no
+two meanings can be made to meet. People are shown the beginning.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 
 from sluicegate.errors import InvariantError
@@ -36,11 +41,17 @@ _KINDS: dict[type[Node], str] = {
     Union: "union",
     Unfold: "unfold",
 }
-LENGTH = 12
+SHOWN = 12
+_NAME = re.compile(r"(\b(?:op|in)-|~)([0-9a-f]{64})\b")
 
 
 def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def shorten(text: str) -> str:
+    """A text for people: names in it by their beginning."""
+    return _NAME.sub(lambda found: found[1] + found[2][:SHOWN], text)
 
 
 def name_kind(node: Node) -> str:
@@ -56,6 +67,7 @@ class Idents:
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Node, str]] = {}
+        self._texts: dict[str, str] = {}
 
     def digest(self, node: Node) -> str:
         """Of the whole graph below: two nodes have one only if they give the same rows under the same names."""
@@ -65,11 +77,18 @@ class Idents:
             text = json.dumps([name_kind(node), _describe(node), below], sort_keys=True)
             # the node is kept, so that its id stays its own
             known = self._found[id(node)] = (node, hash_text(text))
+            if self._texts.setdefault(known[1], text) != text:
+                raise InvariantError(f"two {name_kind(node)} operators that differ have one name")
         return known[1]
 
     def ident(self, node: Node) -> str:
         """The name of whatever gives these rows, by whichever operator."""
-        return f"{'in' if isinstance(node, Source) else 'op'}-{self.digest(node)[:LENGTH]}"
+        return f"{'in' if isinstance(node, Source) else 'op'}-{self.digest(node)}"
+
+    def check_same(self, one: Node, other: Node) -> None:
+        """Raises where two nodes do not mean the same, whatever they are called."""
+        if self.digest(one) != self.digest(other):
+            raise InvariantError(f"two {name_kind(one)} operators that differ have one name")
 
     def skeleton(self, node: Node) -> str:
         """What is left without filters: the order of a join's sides goes by it, whatever is filtered later."""

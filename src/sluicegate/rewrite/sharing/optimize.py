@@ -91,9 +91,13 @@ class _Made:
     def _place(self, node: Node) -> str:
         """The name of the operator that gives the node's rows."""
         ident = self.idents.ident(node)
-        known = self._equal.get(ident, ident)
-        if known in self.operators:
-            return known
+        if ident in self._equal:
+            # of a node that this digests to the same: `Idents` lets no two that differ
+            return self._equal[ident]
+        known = self.operators.get(ident)
+        if known is not None:
+            self.idents.check_same(known.meaning, node)
+            return ident
         self._placing.add(ident)
         try:
             return self._place_new(ident, node)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sluicegate.errors import InvariantError
 from sluicegate.expr.nodes import Column, Expr, columns
 from sluicegate.graph.operators import WINDOW_END, WINDOW_START, Field, Item, Node, Project, field_of
-from sluicegate.rewrite.sharing.idents import LENGTH, Idents, hash_text
+from sluicegate.rewrite.sharing.idents import Idents, hash_text
 from sluicegate.rewrite.sharing.terms import write_key
 
 BOUNDS = (WINDOW_START, WINDOW_END)
@@ -54,7 +54,7 @@ def _name(column: Column, expr: Expr, taken: set[Field], below: str, renamed: bo
         return field_of(column)
     if isinstance(expr, Column) and expr not in BOUNDS and field_of(expr) not in taken and not renamed:
         return field_of(expr)
-    mark = f"{'#' if column.hidden else ''}~{hash_text(below + write_key(expr))[:LENGTH]}"
+    mark = f"{'#' if column.hidden else ''}~{hash_text(below + write_key(expr))}"
     number = sum(each.qualifier == mark for each in taken)
     return Field(mark, str(number), expr.type)
 

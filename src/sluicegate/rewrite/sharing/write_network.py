@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from sluicegate.graph.pretty import describe
-from sluicegate.rewrite.sharing.idents import name_kind
+from sluicegate.rewrite.sharing.idents import name_kind, shorten
 from sluicegate.rewrite.sharing.model import Edge, Network, Operator, Switch, SwitchKind
 
 
@@ -26,7 +26,7 @@ def write_network(network: Network, switches: Collection[Switch]) -> str:
         lines += [_from(Edge(below, each.ident), at) for below in dict.fromkeys(each.inputs)]
     for query, output in sorted(network.outputs.items()):
         lines += [f"{query}", _from(Edge(output.ident, query, True), at)]
-    return "\n".join(lines) + "\n"
+    return shorten("\n".join(lines) + "\n")
 
 
 def _from(edge: Edge, at: dict[Edge, list[Switch]]) -> str:
@@ -67,7 +67,7 @@ def _operator_json(each: Operator, opened: Collection[str] | None) -> dict[str, 
     made: dict[str, Any] = {
         "id": each.ident,
         "kind": name_kind(each.node),
-        "text": describe(each.node, hidden=True),
+        "text": [shorten(line) for line in describe(each.node, hidden=True)],
         "inputs": list(each.inputs),
         "queries": sorted(each.queries),
         "common_prefix": each.is_common and not each.is_input,

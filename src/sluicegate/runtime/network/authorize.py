@@ -105,7 +105,7 @@ def authorize(
             catalog, known or User(user), asked.root, asked.united, asked.delegating, manner.merge
         )
     with stage(DECISION):
-        own, notices = _decide(draft, results.tell_ended(asked.root), manner.on_partial)
+        own, notices = _decide(draft, results.tell_ended(catalog, user, asked.root), manner.on_partial)
     with stage(REWRITING):
         used = results.used_by(own)
         plan = results.inline(own)

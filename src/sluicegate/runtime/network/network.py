@@ -378,7 +378,7 @@ def _restoring(shapes: Sequence[Shape]) -> Iterator[None]:
 
 
 def _owner(query: Running) -> str:
-    return hashlib.sha256(repr((query.user, query.allowed.mark)).encode()).hexdigest()[:32]
+    return hashlib.sha256(repr((query.user, query.allowed.mark)).encode()).hexdigest()
 
 
 def _subscribe(query: Running, moving: tuple[tuple[str, Value], ...]) -> Subscription:

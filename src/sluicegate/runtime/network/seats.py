@@ -44,7 +44,9 @@ def seat_catalog(catalog: Catalog, seat: Seat) -> Catalog:
     kept = [(name, value) for name, value in before.profile if name not in decided]
     given = [(name, value) for name, value in decided.items() if value is not None]
     unused = catalog.roles_of(seat.user) - frozenset(roles)
-    seated = replace(before, roles=roles, profile=(*kept, *given), inactive=tuple(sorted(unused)))
+    aside = tuple(sorted(name for name, value in before.profile if decided.get(name, value) != value))
+    profile, inactive = (*kept, *given), tuple(sorted(unused))
+    seated = replace(before, roles=roles, profile=profile, inactive=inactive, aside=aside)
     return catalog.with_user(seated)
 
 

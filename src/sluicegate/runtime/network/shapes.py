@@ -69,7 +69,7 @@ class Shaped:
     types: tuple[Type, ...]
     constants: tuple[Constant, ...]
     key: str
-    """Equal for equal shapes, and short."""
+    """Equal for equal shapes, and for no others."""
 
 
 def find_shape(plan: AuthorizedPlan, env: Environment, moving: Mapping[str, Type] | None = None) -> Shaped:
@@ -85,7 +85,7 @@ def find_shape(plan: AuthorizedPlan, env: Environment, moving: Mapping[str, Type
     )
     shape = AuthorizedPlan(root.node, outputs, plan.label and root.of(plan.label))
     settled, types = settle_plan(shape), tuple(abstract.types)
-    key = hashlib.sha256(describe((settled, types)).encode()).hexdigest()[:32]
+    key = hashlib.sha256(describe((settled, types)).encode()).hexdigest()
     return Shaped(settled, types, tuple(abstract.constants), key)
 
 

@@ -109,7 +109,7 @@ class Networks:
             return normalize(bind_shape(guest.unit.plan, literals))
 
         plan = self._keep(self._plans, (guest.shape, guest.at, values), bind)
-        shown = hash_text(repr((plan.outputs, plan.label)))[:16]
+        shown = hash_text(repr((plan.outputs, plan.label)))
         return plan, f"{guest.shape}:{guest.at}:{Idents().digest(plan.root)}:{shown}"
 
     def _keep(self, kept: OrderedDict[_K, _V], key: _K, make: Callable[[], _V]) -> _V:
