@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from service.gateway_world import CATALOG
+from service.gateway_world import CATALOG, wait_until
 from service.still_world import StillWorld, serve_still
 from sluicegate.language.load import read_catalog
-from sluicegate.service import decisions, saved
+from sluicegate.service import decisions, gateway, limits, saved
 from sluicegate.service.decisions import Decisions
 from sluicegate.service.limits import MOST_READ, MOST_READING
 from sluicegate.service.routes import graphs
@@ -62,6 +62,39 @@ def test_a_user_has_few_queries_read_at_once(world: StillWorld, monkeypatch: pyt
     assert world.post("ann", *ASKED[0]).status_code == 200
 
 
+def test_queries_to_be_registered_take_turns(world: StillWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One user's texts keep so many threads busy, and those of others are registered beside them."""
+    free, at_once, most, lock = threading.Event(), 0, 0, threading.Lock()
+    read = gateway.read_known
+
+    def wait(catalog: Any, user: str, query: str) -> Any:
+        nonlocal at_once, most
+        if user == "ann":
+            with lock:
+                at_once += 1
+                most = max(most, at_once)
+            free.wait(20)
+            with lock:
+                at_once -= 1
+        return read(catalog, user, query)
+
+    monkeypatch.setattr(gateway, "read_known", wait)
+    with ThreadPoolExecutor(8) as pool:
+        asked = [{"query": f"SELECT id FROM P WHERE x > {at}"} for at in range(8)]
+        slow = [pool.submit(world.post, "ann", "/v1/queries", each) for each in asked]
+        try:
+            assert world.post("bob", "/v1/queries", asked[0]).status_code == 201
+            wait_until(lambda: at_once == MOST_READING, 20)
+            assert world.post("ann", "/v1/explain", asked[0]).json()["error"]["code"] == "rate-limit"
+        finally:
+            free.set()
+        assert [each.result().status_code for each in slow] == [201] * 8
+    assert most == MOST_READING
+    monkeypatch.setattr(limits, "MOST_WAITING", 0.0)
+    monkeypatch.setattr(limits.Slots, "enter", limits.Slots(0, "rate-limit", "busy").enter)
+    assert world.post("ann", "/v1/queries", asked[0]).json()["error"]["code"] == "rate-limit"
+
+
 def test_long_texts_and_wide_results_are_refused(world: StillWorld) -> None:
     long = "SELECT id FROM P" + " " * MOST_READ
     drawn = {"nodes": [{**DRAWN["nodes"][0], "note": long}]}
@@ -69,6 +102,7 @@ def test_long_texts_and_wide_results_are_refused(world: StillWorld) -> None:
         ("/v1/graph/read", {"query": long}),
         ("/v1/graph/write", drawn),
         ("/v1/explain", {"query": long}),
+        ("/v1/queries", {"query": long}),
     ):
         found = world.post("ann", path, asked)
         assert (found.status_code, found.json()["error"]["code"]) == (413, "text-too-large")

@@ -221,6 +221,45 @@ def test_tokens_are_shown_once_and_carry_no_more_than_their_maker(world: StillWo
     assert _codes(world.post(made["token"], "/v1/catalog", {"statements": NARROW})) == (403, "scope-missing")
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1/catalog", "/v1/catalog/history", "/v1/audit", "/v1/facts", "/v1/grants"]
+)
+def test_a_token_for_pushing_reads_nothing(world: StillWorld, path: str) -> None:
+    body = {"scopes": ["push:P"], "expires_in": 60}
+    token = world.post("dev", "/v1/tokens", body).json()["token"]
+    assert _codes(world.get(token, path)) == (403, "scope-missing")
+    assert world.get("dev", path).status_code == 200
+    assert world.get(token, "/v1/catalog/version").status_code == 200
+
+
+def test_a_token_for_pushing_is_told_of_the_streams_that_it_is_for(world: StillWorld) -> None:
+    world.change("CREATE GRANT dev READ (id, x) ON P TO Device; CREATE GRANT h READ (*) ON Hidden TO Device;")
+
+    def shown(scopes: list[str]) -> set[str]:
+        token = world.post("dev", "/v1/tokens", {"scopes": scopes, "expires_in": 60}).json()["token"]
+        return {each["name"] for each in world.get(token, "/v1/streams").json()["streams"]}
+
+    assert shown(["push:P"]) == shown(["push:*"]) == {"P"}
+    assert shown(["push:Hidden"]) == set()
+    assert shown(["read"]) == shown(["grant"]) == {"P", "Hidden"}
+
+
+def test_who_has_no_grant_is_told_of_nothing_but_what_it_did_and_what_is_public(world: StillWorld) -> None:
+    """R9: neither streams nor grants nor facts of others show in what a catalog's reader may ask for."""
+    world.change(
+        "SET FACT open('P') = 1; SET PUBLIC FACT told('x') = 2; CREATE GRANT more READ (id) ON P TO USER bob;"
+    )
+    world.post("nobody", "/v1/explain", {"query": QUERY})
+    world.register("ann")
+    assert world.get("nobody", "/v1/catalog").json()["text"] == ""
+    assert world.get("nobody", "/v1/catalog/history").json()["entries"] == []
+    assert [each["name"] for each in world.get("nobody", "/v1/facts").json()["facts"]] == ["told"]
+    events = world.get("nobody", "/v1/audit?principal=ann").json()["events"]
+    assert {each["principal"] for each in events} <= {"nobody"}
+    assert world.get("nobody", "/v1/streams").json()["streams"] == []
+    assert world.get("nobody", "/v1/grants").json()["grants"] == []
+
+
 def test_tokens_that_ended_are_forgotten_after_a_time(tmp_path: Path) -> None:
     with serve_still(tmp_path, keep_token_seconds=0.2) as world:
         made = world.post("ann", "/v1/tokens", {"scopes": ["read"], "expires_in": 600}).json()

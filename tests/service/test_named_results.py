@@ -115,12 +115,47 @@ def test_sharing_paused_below_a_result_ends_it(world: StillWorld) -> None:
 def test_owners_see_who_reads_through_a_result(world: StillWorld) -> None:
     world.change(MINE, user="ann")
     handle = world.register("nobody", READ)
+    found = {}
     for user, stream in (("ann", "Mine"), ("owner", "P")):
-        readers = world.get(user, f"/v1/streams/{stream}/sharing").json()["readers"]
-        assert [(each["user"], each["handle"]) for each in readers] == [("nobody", handle)]
+        (found[user],) = world.get(user, f"/v1/streams/{stream}/sharing").json()["readers"]
+    told = ("user", "handle", "query", "decision", "grants")
+    assert [found["ann"][each] for each in told] == ["nobody", handle, READ, "permit", ["mine"]]
+    # the query names a stream of another's, which is not the owner's to know
+    assert [found["owner"][each] for each in told] == ["nobody", None, None, "permit", []]
+    assert "Mine" not in str(found["owner"])
     entries: list[dict[str, Any]] = world.get("owner", "/v1/who?stream=P&attribute=id").json()["entries"]
     assert ("nobody", "Mine") in [(each["principal"], each["through"]) for each in entries]
     assert world.get("nobody", "/v1/who?stream=Mine").status_code == 403
+
+
+def test_an_owner_is_not_told_what_a_query_names_besides_its_stream(world: StillWorld) -> None:
+    world.change("CREATE GRANT hidden READ (*) ON Hidden TO USER ann;", user="root")
+    query = "SELECT secret FROM Hidden [RANGE 1 MINUTE], P [RANGE 1 MINUTE] WHERE secret = id"
+    handle = world.register("ann", query)
+    (reader,) = world.get("owner", "/v1/streams/P/sharing").json()["readers"]
+    assert (reader["user"], reader["handle"], reader["query"], reader["roles"]) == ("ann", None, None, None)
+    assert (reader["decision"], reader["grants"]) == ("partial", ["own"])
+    (whole,) = world.get("root", "/v1/streams/P/sharing").json()["readers"]
+    assert whole["handle"] == handle
+    assert "Hidden" in whole["query"]
+    assert whole["grants"] == ["hidden", "own"]
+
+
+TOLD = """CREATE STREAM Consult OWNER owner AS SELECT ts, id, team, x AS secret FROM P
+ON RESULT (INSERT SP INTO STREAM LET DDP = TUPLES:ALL AND ATTRIBUTES:{ts, id}, SRP = frbac:Observer, SIGN = POSITIVE);"""
+
+
+def test_what_a_result_states_makes_it_known_to_those_whom_it_names_alone(world: StillWorld) -> None:
+    def shown(user: str) -> dict[str, list[str]]:
+        found = world.get(user, "/v1/streams").json()["streams"]
+        return {each["name"]: [part["name"] for part in each["attributes"]] for each in found}
+
+    world.change(TOLD, user="root")
+    assert "Consult" not in shown("nobody")
+    assert "Consult" not in shown("ann")
+    assert shown("olga")["Consult"] == ["ts", "id"]
+    assert shown("owner")["Consult"] == ["ts", "id", "team", "secret"]
+    assert "secret" in shown("root")["Consult"]
 
 
 def test_explanations_follow_the_makers_right(world: StillWorld) -> None:

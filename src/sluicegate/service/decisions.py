@@ -90,17 +90,19 @@ def known_streams(catalog: Catalog, user: str) -> Catalog:
         name: stream
         for name, stream in catalog.streams.items()
         if name in named
-        or _is_open(catalog, stream, user)
+        or list_open(catalog, stream, user)
         or (stream.owner is not None and stream.owner == user)
     }
     return replace(catalog, streams=streams)
 
 
-def _is_open(catalog: Catalog, stream: Stream, user: str) -> bool:
-    """Whether no grant is needed to ask; of what an ON RESULT states only those know whom it names."""
-    if not stream.governed_by_provider or not stream.stated:
-        return stream.governed_by_provider
-    return bool(list_stated(catalog, stream, user))
+def list_open(catalog: Catalog, stream: Stream, user: str) -> frozenset[str]:
+    """The attributes that no grant is needed to ask for; of what an ON RESULT states only those know whom it names."""
+    if not stream.governed_by_provider:
+        return frozenset()
+    if not stream.stated:
+        return frozenset(name for name, _ in stream.attributes)
+    return list_stated(catalog, stream, user)
 
 
 def read_known(catalog: Catalog, user: str, query: str) -> ResolvedQuery:

@@ -1,8 +1,9 @@
 """Results on their way to a connection.
 
 Rows are found and written as bytes in a thread; they leave in the event loop, right after it was asked whether the query
-has still the version that they were found under and its reader is still valid. Nothing can come between the question and
-the write: a change that was put in force before it is seen by it, and one after it has not been answered yet (R10).
+is still the one that they were found for, in the same version, and its reader is still valid. Nothing can come between the
+question and the write: a change that was put in force before it is seen by it, and one after it has not been answered yet
+(R10).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import anyio
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
+from sluicegate.errors import DiagnosticError
 from sluicegate.service.decisions import find_decision
 from sluicegate.service.encoding import Chunk, Form, empty_object, encode, write_line, write_sse
-from sluicegate.service.gateway import Gateway
+from sluicegate.service.gateway import Gateway, Run
 from sluicegate.service.hub import Follower, Hub
 from sluicegate.service.identity.principal import Principal
 from sluicegate.service.limits import Slots
@@ -63,10 +65,6 @@ class Delivery:
 
     async def stop(self) -> None:
         await self.hub.stop()
-
-    def find_version(self, handle: str) -> int | None:
-        running = self.gateway.engine.find(handle)
-        return None if running is None else running.version
 
     async def read(self, asked: Asked, cursor: str | None, most: int) -> Chunk:
         """What lies behind the cursor now; nothing is waited for."""
@@ -148,15 +146,15 @@ async def _answer(delivery: Delivery, asked: Asked, follower: Follower, send: Se
     )
     while not follower.is_gone:
         follower.news.clear()
-        version = delivery.find_version(asked.handle)
+        run = delivery.gateway.find_run(asked.handle)
         chunk = await delivery.read(asked, cursor, most)
         left = until - time.monotonic()
         if chunk.is_empty and left > 0:
             cursor = chunk.cursor
             await _wait_news(follower, left)
             continue
-        reason = delivery.gateway.find_reason(asked.principal, asked.handle, version)
-        if reason == "version":
+        reason = delivery.gateway.find_reason(asked.principal, asked.handle, run)
+        if reason == "version" or _is_nobodys(chunk, run):
             continue
         if reason is not None:
             raise refuse(reason, "nothing can be handed over now")
@@ -166,6 +164,11 @@ async def _answer(delivery: Delivery, asked: Asked, follower: Follower, send: Se
         return
     if delivery.hub.is_stopped:
         raise refuse("gateway-closed", "this gateway is about to stop", 1.0)
+
+
+def _is_nobodys(chunk: Chunk, run: Run | None) -> bool:
+    """Rows where no query ran before and none does now: of one that came and went between the two looks."""
+    return run is None and chunk.rows > 0
 
 
 async def _send_whole(form: Form, chunk: Chunk, send: Send) -> None:
@@ -194,7 +197,7 @@ class _Following:
         self._gateway = delivery.gateway
         self._cursor = asked.cursor
         self._left = asked.limit
-        self._told_version: int | None = None
+        self._told: Run | None = None
         self._write = write_sse if asked.form is Form.SSE else write_line
 
     async def run(self) -> None:
@@ -214,16 +217,21 @@ class _Following:
     async def _step(self) -> bool:
         """Hand over what there is, or wait; false at the end."""
         self._follower.news.clear()
-        version = self._delivery.find_version(self._asked.handle)
-        chunk = await self._delivery.read(self._asked, self._cursor, self._most())
+        run = self._gateway.find_run(self._asked.handle)
+        try:
+            chunk = await self._delivery.read(self._asked, self._cursor, self._most())
+        except DiagnosticError:
+            # the cursor is of a query that has ended, and another has its handle: that was not followed
+            await self._put(self._write("closed", {"version": self._gateway.engine.catalog.version}))
+            return False
         if chunk.is_last:
             # a change that ended the query may have ended its reader's session too, and that is then the reason
             await self._delivery.judge(self._asked.principal)
         await self._drain()
         if self._follower.is_gone:
             return False
-        reason = self._gateway.find_reason(self._asked.principal, self._asked.handle, version)
-        if reason == "version":
+        reason = self._gateway.find_reason(self._asked.principal, self._asked.handle, run)
+        if reason == "version" or _is_nobodys(chunk, run):
             return True
         if reason in _UNKNOWN:
             # cut off from the store, or from its word about sessions: nothing is said at all until it is back
@@ -233,7 +241,7 @@ class _Following:
             await self._revoke(reason)
             return False
         # from here on to the write nothing is waited for
-        body = self._tell_version(version) + chunk.body
+        body = self._tell_version(run) + chunk.body
         if body:
             await self._put(body)
         return await self._go_on(chunk)
@@ -261,12 +269,12 @@ class _Following:
         if not self._follower.news.is_set():
             await self._put(b": \n\n" if self._asked.form is Form.SSE else b"\n")
 
-    def _tell_version(self, version: int | None) -> bytes:
+    def _tell_version(self, run: Run | None) -> bytes:
         """What the reader's query is now allowed, at the beginning and after each change of it."""
         running = self._gateway.engine.find(self._asked.handle)
-        if version is None or running is None or version == self._told_version:
+        if run is None or running is None or run == self._told:
             return b""
-        self._told_version = version
+        self._told = run
         told = {
             "version": self._gateway.engine.catalog.version,
             "decision": find_decision(running.allowed).value,

@@ -11,10 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
-from sluicegate.errors import DiagnosticError
+from sluicegate.errors import DiagnosticError, InvariantError
 from sluicegate.language.statements import SetClock, Statement
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Stream
@@ -50,6 +50,8 @@ from sluicegate.service.store.folding import read_change
 if TYPE_CHECKING:
     from sluicegate.runtime.engine import Engine
 
+Run: TypeAlias = tuple[int, int]
+"""A query's number and version."""
 _LOG = logging.getLogger("sluicegate.gateway")
 _TRIES = 5
 _MOST_REASONS = 20
@@ -139,11 +141,17 @@ class Gateway:
             return "gateway-closed"
         return None if self.lease.valid() else "gateway-lease"
 
-    def find_reason(self, principal: Principal, handle: str, version: int | None) -> str | None:
-        """Why rows that were found for the query's version must not be handed to the principal now (R10, bypass 28)."""
+    def find_run(self, handle: str) -> Run | None:
+        """Which query has the handle now, and in which version; None where none runs."""
         running = self.engine.find(handle)
-        if (None if running is None else running.version) != version:
+        # a query that begins anew counts its versions from the first again: its number tells it from the one before
+        return None if running is None else (running.number, running.version)
+
+    def find_reason(self, principal: Principal, handle: str, run: Run | None) -> str | None:
+        """Why rows that were found for this run must not be handed to the principal now (R10, bypass 28)."""
+        if self.find_run(handle) != run:
             return "version"
+        running = self.engine.find(handle)
         if running is not None and (self.clockwork.is_late(running) or self.authorization.is_late(running)):
             return "gateway-closed"
         return self.find_obstacle() or self.guard.find_reason(principal)
@@ -188,6 +196,8 @@ class Gateway:
             self.clockwork.settle(where, text)
         running = self.engine.find(handle)
         if running is not None:
+            if (running.seat, running.query) != (where, text):
+                raise InvariantError("two queries that differ have one handle")
             return running, False
         try:
             with stage(DECISION):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
-from sluicegate.service.refusals import refuse
+from sluicegate.service.refusals import RefusedError, refuse
 
 MOST_KEPT = 10_000
 MOST_READING = 2
 """Queries of one user that are read or decided at once, each in a thread of the gateway's few."""
+
+MOST_WAITING = 10.0
+"""Seconds that a query to be registered waits for its user's others."""
+_TURN_SECONDS = 0.005
 
 MOST_READ = 262_144
 """Characters of what is read while its caller waits."""
@@ -66,6 +71,23 @@ class Slots:
     @contextmanager
     def take(self, name: str) -> Iterator[None]:
         self.enter(name)
+        try:
+            yield
+        finally:
+            self.leave(name)
+
+    @asynccontextmanager
+    async def wait(self, name: str) -> AsyncIterator[None]:
+        """As `take`, after those that the name has now, for a while: waiting keeps no thread busy."""
+        until = time.monotonic() + MOST_WAITING
+        while True:
+            try:
+                self.enter(name)
+                break
+            except RefusedError:
+                if time.monotonic() >= until:
+                    raise
+            await asyncio.sleep(_TURN_SECONDS)
         try:
             yield
         finally:

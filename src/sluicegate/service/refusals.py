@@ -44,7 +44,8 @@ STATUS: Mapping[str, int] = {
     ),
     **dict.fromkeys(
         (
-            *("administrators-only", "owners-only", "scope-missing", "may-not-append", "role-not-held"),
+            *("administrators-only", "owners-only", "scope-missing", "may-not-append"),
+            *("role-inactive", "role-not-held"),
             *(
                 "denied",
                 "not-allowed",

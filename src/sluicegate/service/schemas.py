@@ -123,10 +123,15 @@ class PunctuatedAnswer(BaseModel):
 
 
 class ReaderAnswer(BaseModel):
+    """`roles`, `handle` and `query` of a query that the caller may know of."""
+
     user: str
     roles: list[str] | None
-    handle: str
-    query: str
+    handle: str | None
+    query: str | None
+    decision: str
+    grants: list[str]
+    """Those of the caller's streams that stand in what the reader gets."""
     rows_delivered: int
     paused: bool
 

@@ -9,7 +9,8 @@ import { VirtualTable } from "../../ui/VirtualTable";
 interface Sharing {
   stream: string;
   paused: boolean;
-  readers: { user: string; handle: string; query: string; rows_delivered: number; paused: boolean }[];
+  /** Without handle and query where they name other streams too. */
+  readers: { user: string; handle: string | null; query: string | null; decision: string; grants: string[]; rows_delivered: number; paused: boolean }[];
   denied: Record<string, number>;
 }
 
@@ -68,11 +69,17 @@ export function FeedsView({ streams }: { streams: Stream[] }) {
                 columns={[
                   { key: "user", title: "User", width: "minmax(90px, 150px)" },
                   { key: "query", title: "Query", width: "minmax(260px, 1fr)" },
+                  { key: "grants", title: "Your grants", width: "minmax(90px, 200px)" },
                   { key: "rows", title: "Rows", width: "120px" },
                 ]}
                 rows={sharing.readers}
                 height={220}
-                cell={(row, key) => (key === "user" ? row.user : key === "query" ? <code title={row.query}>{row.query}</code> : row.rows_delivered.toLocaleString())}
+                cell={(row, key) => {
+                  if (key === "user") return row.user;
+                  if (key === "grants") return row.grants.join(", ");
+                  if (key === "rows") return row.rows_delivered.toLocaleString();
+                  return row.query === null ? <span className="muted">names other streams too</span> : <code title={row.query}>{row.query}</code>;
+                }}
               />
             )}
             {Object.keys(sharing.denied).length > 0 && (

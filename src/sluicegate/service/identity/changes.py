@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Column, columns
 from sluicegate.language.fold import apply
-from sluicegate.language.statements import Statement
+from sluicegate.language.statements import CreateStream, Statement
 from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Grant, Stream
 from sluicegate.service.identity.principal import Principal, seat
@@ -55,14 +55,24 @@ def may_change(
         return _deny("scope-missing", "this token is not for changing the catalog")
     if principal.user not in catalog.users:
         return _deny("user-unknown", "only users of the catalog may change it")
-    known = _try(hide_unknown(principal, seat(principal, catalog)), changes, principal.user)
+    seated = seat(principal, catalog)
+    made = [each for each in changes if isinstance(each, CreateStream) and each.query is not None]
+    if made and seated.users[principal.user].is_partly_seated:
+        return Denied((_refuse_made(made[0]),))
+    known = _try(hide_unknown(principal, seated), changes, principal.user)
     if isinstance(known, Denied):
         return known
     whole = _try(catalog, changes, principal.user)
     if isinstance(whole, Denied):
         return _blur(whole, principal)
-    made = {name: each for name, each in known.catalog.streams.items() if name not in catalog.streams}
-    return _compare_results(made, whole)
+    named = {name: each for name, each in known.catalog.streams.items() if name not in catalog.streams}
+    return _compare_results(named, whole)
+
+
+def _refuse_made(statement: CreateStream) -> Diagnostic:
+    """The result would show what the session has left aside: to its readers, whom the session can choose."""
+    message = f"`{statement.name.text}` would be made with all roles of its owner, and this session leaves some aside"
+    return Diagnostic("role-inactive", message, statement.name.span, "sign in with all roles to make it")
 
 
 def _compare_results(made: Mapping[str, Stream], whole: Allowed) -> Allowed | Denied:

@@ -9,6 +9,7 @@ IDENTITY_CODES = {
     "identity-store": "the store of accounts and tokens cannot be read, so nobody can be told apart",
     "may-not-append": "no APPEND grant lets the caller write to the stream",
     "password-weak": "the password is too short, too long or the name of its user",
+    "role-inactive": "a named result is made with all that its owner has, and the session leaves some of it aside",
     "role-lost": "the caller no longer has a role that the session was opened with",
     "role-not-held": "a session asks for a role that its user does not have",
     "scope-missing": "the token does not carry the scope that the call needs",

@@ -53,7 +53,7 @@ ROUTES = (
         "GET",
         "/v1/audit",
         search_audit,
-        Need.CALLER,
+        Need.READ,
         {
             "response_class": Response,
             "responses": {

@@ -99,7 +99,8 @@ def _find_own(catalog: Catalog, caller: Principal) -> Catalog:
     grants = {
         name: each
         for name, each in catalog.grants.items()
-        if each.grantor == caller.user or all(ref.stream in streams for ref in each.streams)
+        if each.grantor == caller.user
+        or (each.streams and all(ref.stream in streams for ref in each.streams))
     }
     punctuations = {name: each for name, each in catalog.punctuations.items() if each.stream in streams}
     return Catalog(catalog.version, streams, grants=grants, punctuations=punctuations)
@@ -152,9 +153,9 @@ def show_facts(caller: Caller, gateway: OpenGateway) -> FactsAnswer:
 
 ROUTES = (
     Route("POST", "/v1/catalog", change, Need.GRANT),
-    Route("GET", "/v1/catalog", show_catalog, Need.CALLER),
+    Route("GET", "/v1/catalog", show_catalog, Need.READ),
     Route("GET", "/v1/catalog/version", wait_version, Need.CALLER),
-    Route("GET", "/v1/catalog/history", show_history, Need.CALLER),
+    Route("GET", "/v1/catalog/history", show_history, Need.READ),
     Route("POST", "/v1/catalog/rollback", rollback, Need.ADMIN),
-    Route("GET", "/v1/facts", show_facts, Need.CALLER),
+    Route("GET", "/v1/facts", show_facts, Need.READ),
 )

@@ -54,11 +54,14 @@ def _may_see_policies(caller: Principal, gateway: Gateway, found: Explanation) -
     )
 
 
-async def read_asked(request: Request, caller: Caller, gateway: OpenGateway, request_id: RequestId) -> str:
+async def read_asked(
+    request: Request, caller: Caller, gateway: OpenGateway, reading: Reading, request_id: RequestId
+) -> str:
     """The query of a body: in JSON, or inside an XACML request, which has to be in the caller's own name (bypass 31)."""
     kind, body = find_kind(request), await request.body()
     if kind in (XML, JSON):
-        return await run_in_threadpool(_read_carried, body, caller, gateway, request_id)
+        async with reading.wait(caller.user):
+            return await run_in_threadpool(_read_carried, body, caller, gateway, request_id)
     if kind != "application/json":
         told = f"the content is `application/json`, `{XML}` or `{JSON}`"
         raise RequestValidationError([{"loc": ("body",), "msg": told}])
@@ -84,12 +87,15 @@ async def register(
     asked: Annotated[str, Depends(read_asked)],
     caller: Caller,
     gateway: OpenGateway,
+    reading: Reading,
     request_id: RequestId,
     response: Response,
 ) -> QueryAnswer:
     """Start a query, which may come in an XACML request: 201, or 200 where it runs already."""
     # only this may wait; what FastAPI does behind a plain function, it does in one more thread
-    found = await run_in_threadpool(gateway.register, caller, asked, request_id)
+    check_length(asked)
+    async with reading.wait(caller.user):
+        found = await run_in_threadpool(gateway.register, caller, asked, request_id)
     response.status_code = 201 if found.created else 200
     response.headers["location"] = f"/v1/queries/{found.running.handle}"
     return _show(gateway, found.running.handle, caller)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 
+from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.model import Privilege, Stream
 from sluicegate.runtime.feed.dead_letters import read_dead_letters
+from sluicegate.runtime.network.running import Running
 from sluicegate.runtime.pushed import CONTENT
 from sluicegate.service.access import Caller, Need, OpenGateway, Pusher, RequestId, Route
+from sluicegate.service.decisions import find_decision, list_open
+from sluicegate.service.gateway import Gateway
 from sluicegate.service.identity.changes import hide_unknown
 from sluicegate.service.identity.principal import Principal, seat
+from sluicegate.service.identity.scopes import GRANT, PUSH, READ
 from sluicegate.service.refusals import refuse
 from sluicegate.service.schemas import (
     AttributeAnswer,
@@ -35,9 +41,8 @@ _SHOWN_REFUSALS = 1000
 
 
 def list_streams(caller: Caller, gateway: OpenGateway) -> StreamsAnswer:
-    """Streams that one may know of, with the attributes that one may see."""
+    """Streams that one may know of, with the attributes that one may see; by a token for pushing, where one may push."""
     seated = seat(caller, gateway.clockwork.judge_now(gateway.catalog))
-    known = seated if caller.is_admin else hide_unknown(caller, seated)
     writable = {
         ref.stream
         for grant in seated.grants_to(caller.user)
@@ -45,11 +50,26 @@ def list_streams(caller: Caller, gateway: OpenGateway) -> StreamsAnswer:
         for ref in grant.streams
     }
     paused = gateway.sharing.paused
-    # anybody may ask for these: the policies of their tuples decide
-    open_ = {name: each for name, each in seated.streams.items() if each.governed_by_provider}
-    streams = sorted({**known.streams, **open_}.items())
-    shown = [_show(each, caller, writable, paused) for _, each in streams]
+    streams = dict(seated.streams) if caller.is_admin else _find_known(caller, seated)
+    if not (caller.may(READ) or caller.may(GRANT)):
+        streams = {
+            name: each for name, each in streams.items() if name in writable and caller.may(PUSH + name)
+        }
+    shown = [_show(each, caller, writable, paused) for _, each in sorted(streams.items())]
     return StreamsAnswer(streams=shown)
+
+
+def _find_known(caller: Principal, seated: Catalog) -> dict[str, Stream]:
+    """By grants and ownership, and where the policies of tuples decide, what these let the caller ask for."""
+    known = dict(hide_unknown(caller, seated).streams)
+    for name, stream in seated.streams.items():
+        told = list_open(seated, stream, caller.user)
+        if told:
+            told |= {each for each, _ in known[name].attributes} if name in known else frozenset()
+            known[name] = replace(
+                stream, attributes=tuple(each for each in stream.attributes if each[0] in told)
+            )
+    return known
 
 
 def _show(stream: Stream, caller: Principal, writable: set[str], paused: frozenset[str]) -> StreamAnswer:
@@ -87,25 +107,40 @@ def punctuate(
 
 
 def show_sharing(name: str, caller: Caller, gateway: OpenGateway) -> SharingAnswer:
-    """Who reads the stream now, by which queries, and how many rows they were handed since the gateway started.
+    """Who reads the stream now, by which of one's grants, and how many rows they were handed since the gateway started.
 
-    Of a punctuated stream also what nobody gets, by reason.
+    Which queries these are is told where they name nothing but one's own streams. Of a punctuated stream also what nobody
+    gets, by reason.
     """
     gateway.find_stream(caller, name)
     readers = [
-        ReaderAnswer(
-            user=each.user,
-            roles=None if each.seat.roles is None else sorted(each.seat.roles),
-            handle=each.handle,
-            query=each.query,
-            rows_delivered=gateway.metrics.delivered(each.handle),
-            paused=each.paused,
-        )
-        for each in gateway.engine.running
-        if name in each.allowed.reads
+        _show_reader(each, caller, gateway) for each in gateway.engine.running if name in each.allowed.reads
     ]
     denied = dict(gateway.engine.feeds.denied(name))
     return SharingAnswer(stream=name, paused=name in gateway.sharing.paused, readers=readers, denied=denied)
+
+
+def _show_reader(running: Running, caller: Principal, gateway: Gateway) -> ReaderAnswer:
+    """What a query names besides, and the roles of its session, are its user's own business."""
+    known, roles = gateway.may_know(caller, running), running.seat.roles
+    grants = [name for name in running.allowed.grants if _is_own_grant(name, caller, gateway.catalog)]
+    return ReaderAnswer(
+        user=running.user,
+        roles=sorted(roles) if known and roles is not None else None,
+        handle=running.handle if known else None,
+        query=running.query if known else None,
+        decision=find_decision(running.allowed).value,
+        grants=grants,
+        rows_delivered=gateway.metrics.delivered(running.handle),
+        paused=running.paused,
+    )
+
+
+def _is_own_grant(name: str, caller: Principal, catalog: Catalog) -> bool:
+    grant = catalog.grants.get(name)
+    streams = [] if grant is None else [catalog.streams.get(each) for each in grant.stream_names]
+    owned = all(each is not None and caller.owns(each) for each in streams)
+    return bool(streams) and (caller.is_admin or owned)
 
 
 def show_dead_letters(
