@@ -20,6 +20,7 @@ from sluicegate.policy.model import (
     Column,
     Stream,
 )
+from sluicegate.policy.punctuation import Constant, DataDescription, OneOf, Restriction
 from unit.shield_world import (
     OWNER,
     SENDERS,
@@ -142,7 +143,6 @@ def _kill(patch: pytest.MonkeyPatch, owner: Any, name: str, *, after: bool) -> N
 
 
 def _say(ts: int, sender: str = OWNER) -> Punctuation:
-    from sluicegate.policy.punctuation import Constant, DataDescription, Restriction
 
     return Punctuation(sender, ts, 1, DataDescription(), Restriction("frbac", Constant("Doctor")))
 
@@ -221,6 +221,31 @@ def test_more_classes_than_are_kept_apart_are_denied(tmp_path: Path) -> None:
     append(log, shield, [first, Row(1, OWNER, 1, 1, 1, 5), other, Row(2, OWNER, 2, 1, 1, 5)])
     assert [number for number, _ in read_log(log, shield)] == [1]
     assert shield.denied == {"too-many-classes": 1}
+
+
+def test_only_classes_that_tuples_are_under_are_kept(tmp_path: Path) -> None:
+    """Else policies without tuples would use up the table, and later tuples be denied for it."""
+    from sluicegate.runtime.shield.prune import Limits
+
+    stream = make_stream()
+    log, shield = open_both(tmp_path, stream, limits=Limits(classes=2))
+    any_stream = DataDescription().streams
+    said, *unused = (
+        replace(_say(key), ddp=DataDescription(any_stream, Constant(key), OneOf(names)))
+        for key, names in ((1, ("k", "t", "n")), (2, ("k",)), (3, ("t",)), (7, ("n",)))
+    )
+    append(log, shield, [said, *unused, Row(1, OWNER, 1, 1, 1, 5)])
+    assert len(shield.classes) == 1
+    other = replace(said, ts=9, positive=False)
+    append(log, shield, [other, Row(2, OWNER, 9, 1, 1, 6)])
+    assert [number for number, _ in read_log(log, shield)] == [1, 2]
+    assert shield.denied == {}
+
+
+def test_a_batch_of_nothing_but_malformed_records_is_of_no_partition(tmp_path: Path) -> None:
+    stream = make_stream()
+    _, shield = open_both(tmp_path, stream)
+    assert list(shield.take(write_elements(stream, []), 0, None).state.partitions) == []
 
 
 def test_the_watermark_does_not_pass_what_waits(tmp_path: Path) -> None:
@@ -383,7 +408,6 @@ def test_what_many_texts_have_in_common_is_read_as_each_alone(key: Type) -> None
 
 
 def _say_for(role: str, ts: int, number: int) -> list[Element]:
-    from sluicegate.policy.punctuation import Constant, DataDescription, Restriction
 
     said = Punctuation(OWNER, ts, 1, DataDescription(), Restriction("frbac", Constant(role)))
     return [said, Row(number, OWNER, ts, 1, 1, 10 + number)]

@@ -130,7 +130,13 @@ def _find_singles(book: Book, tuples: Tuples, owner: int, members: Coder[Member]
         np.copyto(number[cut], found, where=asked[cut])
 
     do_all(find, cut_evenly(len(tuples), PIECE))
-    return Verdicts(reason, number, singles.classes)
+    # only those that a tuple is under: a class that is told of is kept for good
+    used = np.zeros(len(singles.classes) + 1, np.bool_)
+    used[number] = True
+    used[OTHERS] = False
+    place = np.append(np.cumsum(used[:-1]) - 1, OTHERS).astype(np.int32)
+    classes = tuple(each for each, is_used in zip(singles.classes, used.tolist(), strict=False) if is_used)
+    return Verdicts(reason, place[number], classes)
 
 
 def _put_in(found: Verdicts, at: Ints, others: Verdicts) -> Verdicts:

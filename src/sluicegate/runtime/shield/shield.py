@@ -228,7 +228,7 @@ def _divide(elements: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     import pyarrow.compute as pc
 
     column = elements[PARTITION]
-    names = [None] if column.null_count == len(column) else column.unique().to_pylist()
+    names = [None] if 0 < column.null_count == len(column) else column.unique().to_pylist()
     for name in sorted(names, key=lambda each: each or ""):
         same = pc.equal(elements[PARTITION], name) if name is not None else pc.is_null(elements[PARTITION])
         yield name or "", elements if len(names) == 1 else elements.filter(same)
