@@ -39,6 +39,8 @@ MEANING: Mapping[str, str] = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.legacy.json.allowEmptyString.enabled": "false",
+    "spark.sql.variant.allowDuplicateKeys": "false",
 }
 """What the meaning of a translated query depends on; a session that others made must have these too."""
 

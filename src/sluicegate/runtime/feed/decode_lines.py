@@ -26,8 +26,8 @@ _BROKEN = f"_{_SEAL}"
 """The column in which `from_json` says that a line, or a value, is not as declared; no attribute has its name."""
 _STEADY = "spark_partition_id() >= 0"
 """Always so, but Spark does not know it: what is under it is computed once for a row, not again for each condition above."""
-_OTHERS = ", ".join(str(ord(each)) for each in "-0123456789tf[{")
-"""How a value begins that is no text, and is taken as one by `from_json`."""
+_OTHERS = ", ".join(str(ord(each)) for each in '-0123456789tf[{"')
+"""How a value begins that is no text, and is taken as one by `from_json`; of a number without end it makes `"Infinity"`, quotes and all."""
 
 
 def read_lines(frame: DataFrame, stream: Stream, place: str, tells: bool = True) -> DataFrame:
