@@ -77,5 +77,19 @@ def test_rows_of_two_versions_are_of_none() -> None:
             found.append(find_version(find_shape(allowed.plan, allowed.environment)))
     assert len(set(found)) == len(found)
     assert all(-(2**63) <= each < 2**63 for each in found)
+    assert {(each % 2**64).bit_count() for each in found} == {32}
     for one, other in combinations(found, 2):
         assert (one | other) not in found
+
+
+def test_nobody_finds_two_values_of_one_version() -> None:
+    """A number of 32 bits is met twice within a second: whoever may choose a literal could choose one of another version."""
+    allowed = Gate(read_catalog(_CATALOG.format(kind="a"))).authorize("ann", "SELECT x FROM T")
+    assert allowed.plan is not None
+    shaped = find_shape(allowed.plan, allowed.environment)
+    (own,) = [each for each in shaped.constants if isinstance(each, Literal) and each.value == "a"]
+    found = {
+        find_version(replace(shaped, constants=(replace(own, value=f"k{number}"),)))
+        for number in range(1 << 17)
+    }
+    assert len(found) == 1 << 17

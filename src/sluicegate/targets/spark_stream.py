@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sluicegate.expr.evaluate import EMPTY
-from sluicegate.expr.nodes import columns
-from sluicegate.expr.types import DOUBLE
+from sluicegate.expr.nodes import Column, columns
+from sluicegate.expr.types import DOUBLE, STRING
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import (
     WINDOW_END,
@@ -82,6 +82,7 @@ MESSAGES = {
     "withdrawn": "withdrawn: nothing of the query is allowed any more",
 }
 _WINDOW = "h_window"
+END = "h_end"
 
 
 def check_row(row: str) -> str:
@@ -126,12 +127,20 @@ class StreamContext(LiveContext):
     pairs: bool = False
     """Whether joins of streams are all that keeps rows, and what decides on a row stands below them: a pair has then a tuple of
     the micro-batch that releases it, which met the subscription in it."""
+    above: Mapping[int, frozenset[Column]] = field(default_factory=dict)
+    """By the `id` of a join, what a condition directly above it uses: Spark makes it one of the join."""
     begins: bool = True
     """Whether tuples before a moment are left out; else their times need not be read for it."""
     micros: frozenset[int] = frozenset()
     """The parameters that the constant row has as microseconds."""
     moments: Mapping[str, str] = field(default_factory=dict)
     """The quoted names of the columns of the streams' tables that have the watermark."""
+    masked: frozenset[int] = frozenset()
+    """The selections that decide on a stream's tuples below its watermark, where they leave of a hidden one its time alone, and
+    drop it above."""
+    keyed: dict[int, str] = field(default_factory=dict)
+    """By the `id` of an aggregate, the quoted name of its rows in their windows, each by its end, where Spark knows of the
+    watermark on it: as a key it is hashed and compared sooner than a window."""
 
     def read(self, node: Node, reader: Node) -> str:
         step = f"{self.steps[id(node)]} AS i"
@@ -144,7 +153,7 @@ class StreamContext(LiveContext):
             return f"(SELECT {', '.join(['i.*', *given])} FROM {step}) AS i" if given else step
         if id(node) not in self.kept:
             # not a join: Spark reads the row once for a micro-batch, and then compares with constants
-            given = [self._version(), *self._list_given(needed)]
+            given = [self._version(reader), *self._list_given(needed)]
             met = f"SELECT i.*, (SELECT {ROW} FROM {self.row}) AS {SUB} FROM {step}"
             return (
                 f"(SELECT {', '.join(['i.*', *given])} FROM ({met}) AS i WHERE {check_row('i.' + SUB)}) AS i"
@@ -168,18 +177,21 @@ class StreamContext(LiveContext):
             }
         return [f"{value} AS p{index}" for index, value in values.items()]
 
-    def _version(self) -> str:
+    def _version(self, reader: Node) -> str:
         """Where the row is a constant, yet not to be known without a tuple: what is kept of it is then compared."""
         version = f"i.{SUB}.{Q}"
-        return f"if({_beyond(TS)}, NULL, {version}) AS {Q}" if self.plain else version
+        if id(reader) in self.masked or not self.plain:
+            return version
+        return f"if({_beyond(TS)}, NULL, {version}) AS {Q}"
 
     def hold(self, node: Select, condition: str) -> str:
         """Above the watermark, if nothing else is in the way: lateness is the same for every policy (R17, I4)."""
+        if self.alone and id(node.input) in self.kept:
+            # on the aggregate's keys alone it would move below it; the version, which no row lacks, is a result of it
+            return f"CASE WHEN {condition} THEN i.{Q} IS NOT NULL ELSE i.{Q} IS NULL END"
         if not (self.alone or self.pairs) or id(node.input) in self.kept:
             return condition
-        # the condition, as no moment is beyond the last; yet it needs the watermark's column, above which it stays, and is
-        # never known to be false, whatever the condition is known to be
-        return f"CASE WHEN {condition} THEN NOT {_beyond(TS)} ELSE {_beyond(TS)} END"
+        return _held(condition)
 
     def carry(self, node: Node, time: str, order: str) -> list[str]:
         timed = self.needs[id(node)].time and self.shapes[id(node)].timed
@@ -210,6 +222,9 @@ class StreamContext(LiveContext):
         """Where nothing is kept, each side has read the subscription of the same micro-batch, if not at the same moment:
         a change in between fails the batch, which is run again, rather than let its pairs go."""
         tags = super().join_tags(node)
+        if tags and self.pairs and is_join_of_streams(node):
+            # in a form that Spark makes no key of: it would be hashed with every row
+            return [f"(l.{Q} ^ r.{Q}) = 0"]
         if not tags or is_join_of_streams(node) or any(id(each) in self.kept for each in node.inputs):
             return tags
         return [f"if({tag}, TRUE, raise_error({quote_text(MESSAGES['policy-moved'])}))" for tag in tags]
@@ -221,6 +236,12 @@ class StreamContext(LiveContext):
 def _beyond(moment: str) -> str:
     """Never true of a tuple that has a moment, which Spark cannot know."""
     return f"unix_micros(i.{moment}) > {TIMESTAMP_MAX}"
+
+
+def _held(condition: str) -> str:
+    """The condition, as no moment is beyond the last; yet it needs the watermark's column, above which it stays, and is never
+    known to be false, whatever the condition is known to be."""
+    return f"CASE WHEN {condition} THEN NOT {_beyond(TS)} ELSE {_beyond(TS)} END"
 
 
 def make_context(
@@ -241,6 +262,7 @@ def make_context(
     shapes = find_shapes(shape.root)
     kept, alone = find_kept(shape.root), is_alone(shape.root)
     pairs = not begins and is_of_pairs(shape.root, kept)
+    plain = (alone or pairs) and is_plain(shape.root, kept)
     tagged = _find_tagged(shape.root, pairs)
     return StreamContext(
         EMPTY,
@@ -249,9 +271,15 @@ def make_context(
         {each.stream: quote_name(tables[each.stream]) for each in found},
         subscriptions=quote_name(subscriptions),
         row=quote_name(row),
-        plain=(alone or pairs) and is_plain(shape.root, kept),
+        plain=plain,
+        masked=_find_masked(shape.root) if plain else frozenset(),
         meets_late=any(find_parameters(node) for node in walk(shape.root) if id(node) in kept),
         pairs=pairs,
+        above={
+            id(node.input): columns(node.predicate)
+            for node in walk(shape.root)
+            if isinstance(node, Select) and isinstance(node.input, Join)
+        },
         kept=kept,
         alone=alone,
         single=is_single(shape.root),
@@ -288,6 +316,38 @@ def _find_fresh(root: Node, tagged: frozenset[int]) -> frozenset[int]:
         if id(node) in tagged and begins and not is_stateful(node):
             fresh.add(id(node))
     return frozenset(fresh)
+
+
+def _find_masked(root: Node) -> frozenset[int]:
+    """Selections by parameters that are all that reads a stream's tuples, wherever they are read."""
+    readers: dict[str, list[Node]] = {}
+    for node in walk(root):
+        for below in node.inputs:
+            if isinstance(below, Source):
+                readers.setdefault(below.stream, []).append(node)
+    return frozenset(
+        id(each)
+        for found in readers.values()
+        if all(isinstance(each, Select) and find_parameters(each) for each in found)
+        for each in found
+    )
+
+
+def write_masked(node: Select, ctx: StreamContext) -> str:
+    """All tuples below the watermark, the version only with those that the condition lets pass: Spark takes every row that
+    passes the watermark in its hands, and a hidden one is then little more than its time.
+    """
+    shown = f"i.{Q} IS NOT NULL"
+    names = [(ctx.names.of(each.column), each.type) for each in node.fields]
+    items = [f"if({shown}, i.{name}, NULL) AS {name}" if of == STRING else f"i.{name}" for name, of in names]
+    condition = ctx.writer(node).write_truth(node.predicate)
+    judged = f"SELECT i.* EXCEPT ({Q}), if({condition}, i.{Q}, NULL) AS {Q} FROM {ctx.read(node.input, node)}"
+    return f"SELECT {list_items([*items, *ctx.pass_on(node)])} FROM ({judged}) AS i"
+
+
+def write_unmasked(view: str) -> str:
+    """What is left of them above it; in a form that stays there, as that of `StreamContext.hold`."""
+    return f"(SELECT i.* FROM {quote_name(view)} AS i WHERE {_held(f'i.{Q} IS NOT NULL')})"
 
 
 def write_step(node: Node, ctx: StreamContext) -> str:
@@ -339,11 +399,11 @@ def _keyed(side: Node, join: Join, ctx: StreamContext) -> str:
     """Spark leaves out, as early as it can, the rows of which a join's key is NULL; not below the watermark, where the key needs
     the watermark's column."""
     step = ctx.steps[id(side)]
-    used = sorted(
-        ctx.names.of(each) for each in columns(join.predicate) if (each.qualifier, each.name) in side.types
-    )
-    if not ctx.pairs or not used:
+    if not ctx.pairs:
         return step
+    asked = columns(join.predicate) | ctx.above.get(id(join), frozenset())
+    used = sorted(ctx.names.of(each) for each in asked if (each.qualifier, each.name) in side.types)
+    used += [Q] if id(side) in ctx.tagged else []
     keys = [f"if({_beyond(TS)}, NULL, i.{name}) AS {name}" for name in used]
     return f"(SELECT i.* EXCEPT ({', '.join(used)}), {', '.join(keys)} FROM {step} AS i)"
 
@@ -358,18 +418,21 @@ def _interval(window: Window | None) -> str:
 def _write_aggregate(node: Aggregate, ctx: StreamContext) -> str:
     """Rows meet Spark's windows, are grouped, and get the bounds: a window's column must be a key before it is read."""
     writer = ctx.writer(node)
-    keys = [f"h_key{at}" for at in range(len(node.group_by))]
+    keys = _list_keys(node)
     kept = [ctx.names.of(column) for column in node.partition]
     calls = [ctx.name(_call(call, writer), call.field.column) for call in node.calls]
     tags = [f"i.{Q}"] if id(node) in ctx.tagged else []
-    grouped = [*(f"i.{key}" for key in keys), *(f"i.{name}" for name in kept), f"i.{_WINDOW}"]
-    start = f"unix_micros(i.{_WINDOW}.start)"
+    by_end = id(node) in ctx.keyed
+    grouped = [*(f"i.{key}" for key in keys), *(f"i.{name}" for name in kept)]
+    grouped.append(f"i.{END}" if by_end else f"i.{_WINDOW}")
+    start = f"unix_micros(i.{END}) - {_width(node)}" if by_end else f"unix_micros(i.{_WINDOW}.start)"
+    read = ctx.keyed[id(node)] if by_end else f"({_windowed(node, keys, ctx)})"
     # not a key itself: a condition on keys would be moved below the aggregate, where it knows nothing of later changes; of
     # rows of two versions it is neither's (`runtime.stream.live_table.find_version`)
     versions = [f"bit_or({tag}) AS {Q}" for tag in tags]
     rows = (
-        f"SELECT {', '.join([*grouped, f'{start} AS {START}', *calls, *versions])} FROM ({_windowed(node, keys, ctx)}) AS i "
-        f"WHERE {_released(node, start)} GROUP BY {', '.join([*grouped, *([] if ctx.single else tags)])}"
+        f"SELECT {', '.join([*grouped, f'{start} AS {START}', *calls, *versions])} FROM {read} AS i "
+        f"GROUP BY {', '.join([*grouped, *([] if ctx.single else tags)])}"
     )
     items = [ctx.name(f"i.{key}", item.field.column) for key, item in zip(keys, node.group_by, strict=True)]
     items += [f"i.{name}" for name in kept]
@@ -395,6 +458,26 @@ def _released(node: Aggregate, start: str) -> str:
     return f"CASE WHEN {inner} THEN TRUE ELSE {released(start, size)} END"
 
 
+def may_be_keyed(node: Aggregate, ctx: StreamContext) -> bool:
+    """Whether nobody above needs the window itself, which Spark has the time of its rows from."""
+    return not ctx.needs[id(node)].time
+
+
+def write_keyed(node: Aggregate, ctx: StreamContext) -> str:
+    """An aggregate's rows in their windows, of which the end is left."""
+    windowed = _windowed(node, _list_keys(node), ctx)
+    return f"SELECT i.* EXCEPT ({_WINDOW}), i.{_WINDOW}.end AS {END} FROM ({windowed}) AS i"
+
+
+def _list_keys(node: Aggregate) -> list[str]:
+    return [f"h_key{at}" for at in range(len(node.group_by))]
+
+
+def _width(node: Aggregate) -> int:
+    """Of Spark's windows: one that leaves gaps is one without, of the rows outside of them."""
+    return max(bounded(node.window.size), bounded(node.window.step))
+
+
 def _windowed(node: Aggregate, keys: list[str], ctx: StreamContext) -> str:
     size, step = bounded(node.window.size), bounded(node.window.step)
     writer = ctx.writer(node)
@@ -402,13 +485,13 @@ def _windowed(node: Aggregate, keys: list[str], ctx: StreamContext) -> str:
         f"{writer.write_as(item.expr, item.field.type)} AS {key}"
         for key, item in zip(keys, node.group_by, strict=True)
     ]
-    # a window that leaves gaps is one without, of the rows outside of them
-    width = max(size, step)
-    window = f"window(i.{TS}, '{width} microseconds', '{step} microseconds') AS {_WINDOW}"
+    window = f"window(i.{TS}, '{_width(node)} microseconds', '{step} microseconds') AS {_WINDOW}"
     # by the watermark's column, above which such a condition stays
     inside = f" AND pmod(unix_micros(i.{TS}), CAST({step} AS BIGINT)) < {size}" if step > size else ""
     where = f"i.{TS} IS NOT NULL{inside}"
-    return f"SELECT {', '.join(['i.*', *values, window])} FROM {ctx.read(node.input, node)} WHERE {where}"
+    rows = f"SELECT {', '.join(['i.*', *values, window])} FROM {ctx.read(node.input, node)} WHERE {where}"
+    due = _released(node, f"unix_micros(i.{_WINDOW}.start)")
+    return f"SELECT i.* FROM ({rows}) AS i WHERE {due}"
 
 
 def _call(call: AggCall, writer: SparkWriter) -> str:

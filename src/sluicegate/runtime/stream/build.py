@@ -9,20 +9,25 @@ from uuid import uuid4
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
-from sluicegate.graph.operators import Join, Source, sources, walk
+from sluicegate.graph.operators import Aggregate, Join, Select, Source, sources, walk
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.frames import check_frame
 from sluicegate.runtime.stream.live_table import LiveTable
 from sluicegate.targets.spark_state import is_join_of_streams
 from sluicegate.targets.spark_stream import (
+    END,
     ROW,
     TS,
     StreamContext,
     check_row,
     make_context,
+    may_be_keyed,
+    write_keyed,
+    write_masked,
     write_result,
     write_step,
+    write_unmasked,
 )
 from sluicegate.targets.spark_text import quote_name
 
@@ -67,6 +72,7 @@ def build_frame(
     ordered = {each.stream for each in sources(shape.root) if ctx.needs[id(each)].order}
     for stream, source in found.items():
         _check_source(source, frames[stream], stream in ordered)
+    later = {each.stream for node in walk(shape.root) if id(node) in ctx.masked for each in sources(node)}
     observed = {stream: f"sluicegate_{table}" for stream, table in tables.items() if stream in moments}
     try:
         constant = ctx.plain or not ctx.stateful
@@ -76,9 +82,10 @@ def build_frame(
         views.add(f"v{mark}_row", table.open_constant(spark) if constant else subscription)
         for stream, name in tables.items():
             seen = None if ctx.alone or ctx.pairs else observed.get(stream)
-            views.add(name, _prepare(frames[stream], streams[stream], moments, seen, ctx.stateful))
-        delay = max((_delay(streams[stream]) for stream in found), default=0)
-        frame = _build_steps(shape, names, ctx, views, mark, delay)
+            marked = ctx.stateful and stream not in later
+            views.add(name, _prepare(frames[stream], streams[stream], moments, seen, marked))
+        delays = {stream: _delay(streams[stream]) for stream in found}
+        frame = _build_steps(shape, names, ctx, views, mark, delays)
         return _mark(frame, tuple(observed.values()), ctx, watched)
     finally:
         views.drop()
@@ -126,11 +133,29 @@ class _Views:
 
 
 def _build_steps(
-    shape: AuthorizedPlan, names: list[str], ctx: StreamContext, views: _Views, mark: str, delay: int
+    shape: AuthorizedPlan,
+    names: list[str],
+    ctx: StreamContext,
+    views: _Views,
+    mark: str,
+    delays: Mapping[str, int],
 ) -> DataFrame:
     nodes = list(walk(shape.root))
     whole = len(nodes) <= _MOST_NESTED
+    delay = max(delays.values(), default=0)
     for at, node in enumerate(nodes):
+        name = f"s{mark}_{at}"
+        if isinstance(node, Select) and id(node) in ctx.masked:
+            below = views.spark.sql(write_masked(node, ctx))
+            (source,) = sources(node)
+            views.add(name, below.withWatermark(TS, f"{delays[source.stream]} milliseconds"))
+            ctx.steps[id(node)] = write_unmasked(name)
+            continue
+        if isinstance(node, Aggregate) and may_be_keyed(node, ctx):
+            # the end of a window is no earlier than what is in it, which Spark cannot know
+            rows = views.spark.sql(write_keyed(node, ctx)).withMetadata(END, {_WATERMARKED: delay})
+            views.add(f"w{mark}_{at}", rows)
+            ctx.keyed[id(node)] = quote_name(f"w{mark}_{at}")
         text = write_step(node, ctx)
         timed = isinstance(node, Join) and is_join_of_streams(node) and ctx.needs[id(node)].time
         if whole and not timed:
@@ -141,8 +166,8 @@ def _build_steps(
         if timed and TS in frame.columns:
             # the later of two watermarked times is no earlier than the watermark either, which Spark cannot know
             frame = frame.withMetadata(TS, {_WATERMARKED: delay})
-        ctx.steps[id(node)] = f"s{mark}_{at}"
-        views.add(ctx.steps[id(node)], frame)
+        ctx.steps[id(node)] = name
+        views.add(name, frame)
     result = views.spark.sql(write_result(shape, names, ctx))
     _check_chain(views.spark, result)
     return result
@@ -174,9 +199,10 @@ def _prepare(
     stream: Stream,
     moments: Mapping[str, str],
     observed: str | None,
-    stateful: bool,
+    marked: bool,
 ) -> DataFrame:
-    """With the event time as a column of its own and, where there is state, the watermark directly above the source.
+    """With the event time as a column of its own and, where it is not to be put there later, the watermark directly above the
+    source.
 
     Nothing moves below an observation: so which tuples are late, and which windows close, is the same for every policy
     (R17, I4). Without one the conditions above must keep to their places.
@@ -187,14 +213,14 @@ def _prepare(
     time = quote_name(stream.event_time)
     inside = f"unix_micros({time}) BETWEEN {TIMESTAMP_MIN} AND {TIMESTAMP_MAX}"
     timed = frame.selectExpr("*", f"CASE WHEN {inside} THEN {time} END AS {name}")
-    if not stateful:
+    if not marked:
         return timed
-    marked = timed.withWatermark(name, f"{_delay(stream)} milliseconds")
+    late = timed.withWatermark(name, f"{_delay(stream)} milliseconds")
     if observed is None:
-        return marked
+        return late
     from pyspark.sql.functions import expr
 
-    return marked.observe(observed, expr(f"unix_micros(max({name}))").alias(GREATEST))
+    return late.observe(observed, expr(f"unix_micros(max({name}))").alias(GREATEST))
 
 
 def _delay(stream: Stream) -> int:

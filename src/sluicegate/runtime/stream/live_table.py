@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import sha256
+from math import comb
 from typing import TYPE_CHECKING
 
 from sluicegate.expr.types import Kind, Type
@@ -105,9 +106,15 @@ def find_version(shaped: Shaped) -> int:
     """A number of this shape with these constants, the same in every process: a state that outlives one tells versions apart
     by it, also those that have no constant, or the same ones.
 
-    Half of it is the other half with every bit turned: of two numbers that differ, the bits that one or the other has are
-    more than any number has. So one `bit_or` over a window's rows tells whether they are all of one version.
+    Exactly half of its bits are set: of two such numbers that differ, the bits that one or the other has are more than any
+    number has. So one `bit_or` over a window's rows tells whether they are all of one version.
     """
     told = repr((shaped.key, tuple(shaped.constants)))
-    half = sha256(told.encode()).digest()[:4]
-    return int.from_bytes(half + bytes(255 - each for each in half), "big", signed=True)
+    left, found = int.from_bytes(sha256(told.encode()).digest(), "big") % comb(64, 32), 0
+    ones = 32
+    for place in range(63, -1, -1):
+        # how many numbers with so many bits left have none here
+        without = comb(place, ones)
+        if left >= without:
+            left, found, ones = left - without, found | 1 << place, ones - 1
+    return found - (1 << 64) if found >> 63 else found
