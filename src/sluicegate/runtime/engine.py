@@ -535,7 +535,9 @@ class Engine:
         """Rows that can be read again are not kept where no query needs them; not while one may just be about to."""
         if self._changes.acquire(blocking=False):
             try:
-                needed = {name for each in self.running for name in list_streams(each.allowed)}
+                # those of one shape read the same, and a thousand graphs are much to go through in every tick
+                asked = {(each.shaped.key, each.follow): each for each in (of.allowed for of in self.running)}
+                needed = {name for each in asked.values() for name in list_streams(each)}
                 self.feeds.drop_tables(needed)
             finally:
                 self._changes.release()

@@ -11,7 +11,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -112,7 +112,9 @@ def write_footer(
         "stale": sorted(committed.stale),
         "ended": sorted(committed.ended),
         "positions": positions,
-        "index": [[number, *asdict(found).values()] for number, found in index.items()],
+        "index": [
+            [number, each.part, each.start, each.count, each.version] for number, each in index.items()
+        ],
         "parts": parts,
     }
     text = json.dumps(footer).encode("utf-8")
