@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pyarrow as pa
@@ -13,6 +14,9 @@ import pytest
 
 from service.gateway_world import QUERY, World, wait_until
 from service.still_world import StillWorld, serve_still
+from sluicegate.errors import DiagnosticError
+from sluicegate.runtime.gate.cursors import refuse_cursor
+from sluicegate.runtime.gate.files import refuse_log
 
 SOON = 1.0
 """Within a second, says the contract."""
@@ -223,6 +227,28 @@ def test_a_paused_query_and_a_dropped_one(world: StillWorld) -> None:
         assert events.is_over.wait(5)
         assert events.names[-1] == "closed"
     assert world.call("ann", "DELETE", f"/v1/queries/{handle}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(refuse_log("`ticks` is damaged"), []), (refuse_cursor(), ["closed"])],
+    ids=["log", "cursor"],
+)
+def test_a_log_that_cannot_be_read_does_not_say_that_a_query_has_ended(
+    world: StillWorld, monkeypatch: pytest.MonkeyPatch, error: DiagnosticError, told: list[str]
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    handle = world.register("ann")
+    with world.follow("ann", handle) as events:
+        world.give(handle, ("a", 1.0))
+        events.wait_rows(1, 10)
+        monkeypatch.setattr(world.gateway.engine.gate, "read", fail)
+        world.give(handle, ("b", 2.0))
+        assert events.is_over.wait(5)
+        assert [name for name in events.names if name not in ("notice", "rows")] == told
+        assert len(events.rows) == 1
 
 
 def test_how_many_results_one_user_follows(tmp_path: Path) -> None:

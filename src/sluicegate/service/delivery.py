@@ -33,6 +33,8 @@ READ_THREADS = 8
 _RETRY_SECONDS = 0.1
 _UNKNOWN = frozenset({"gateway-lease", "gateway-closed", "identity-store"})
 """Reasons that may pass by themselves."""
+_ENDED = frozenset({"gate-cursor", "gate-handle"})
+"""What a log says of a place in results that it once had."""
 _SLOW_SECONDS = 60.0
 
 
@@ -220,9 +222,8 @@ class _Following:
         run = self._gateway.find_run(self._asked.handle)
         try:
             chunk = await self._delivery.read(self._asked, self._cursor, self._most())
-        except DiagnosticError:
-            # the cursor is of a query that has ended, and another has its handle: that was not followed
-            await self._put(self._write("closed", {"version": self._gateway.engine.catalog.version}))
+        except DiagnosticError as error:
+            await self._end(error)
             return False
         if chunk.is_last:
             # a change that ended the query may have ended its reader's session too, and that is then the reason
@@ -245,6 +246,16 @@ class _Following:
         if body:
             await self._put(body)
         return await self._go_on(chunk)
+
+    async def _end(self, error: DiagnosticError) -> None:
+        """Tell that the query has ended, where that is why there is nothing to read."""
+        if self._follower.is_gone:
+            return
+        if any(each.code not in _ENDED for each in error.diagnostics):
+            # whether it has ended cannot be known of a log that cannot be read: the connection breaks off instead
+            raise error
+        # another query has the handle now, or none: that was not followed
+        await self._put(self._write("closed", {"version": self._gateway.engine.catalog.version}))
 
     async def _go_on(self, chunk: Chunk) -> bool:
         self._cursor = chunk.cursor
