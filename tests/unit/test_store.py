@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ from sluicegate.language.load import load_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.service.identity.database import StoreDatabase, create_tables
 from sluicegate.service.store import Store, open_store, plan
+from sluicegate.service.store.chain import last_entry
+from sluicegate.service.store.database import CHANGES
 from sluicegate.service.store.difference import find_difference, is_same
 from sluicegate.service.store.folding import apply_change
 from sluicegate.service.store.migrations import MIGRATIONS_IN_ORDER, Migration, migrate
+from sluicegate.service.store.records import Entry
 from sluicegate.service.store.sqlite import SqliteDatabase
 from unit.store_world import BASE, POLICIES, append_all, changes
 
@@ -284,6 +288,42 @@ def test_steps_are_taken_once_and_a_newer_store_is_refused(place: Path) -> None:
     with pytest.raises(DiagnosticError) as error:
         open_store(str(place))
     assert codes(error) == ["store-newer"]
+
+
+def test_a_history_with_event_time_in_narrow_by_is_folded_without_it(place: Path) -> None:
+    """Earlier versions took such grants: they narrow by nothing but the rest, and new ones are refused."""
+    wide = (
+        "CREATE GRANT g SUM (x) ON S NARROW BY (k, ts) WINDOW AT LEAST '1 hour' STEP AT LEAST '1 hour'"
+        " TO USER {} WITH GRANT OPTION;"
+    )
+    with open_store(str(place)) as store:
+        store.append(
+            "CREATE USER u; CREATE USER v;"
+            " CREATE STREAM S (ts TIMESTAMP, k INT, x INT) TIMESTAMP BY ts OWNER u;",
+            None,
+            "a",
+        )
+        _record(store, wide.format("v"), "u")
+        _record(store, wide.format("u").replace("GRANT g", "GRANT h"), "v")
+        _record(store, "DROP GRANT g;", "u")
+    with open_store(str(place)) as store:
+        assert store.load().grants == {}
+        old = store.load(3)
+        assert [[each.name for each in old.grants[name].narrow_by] for name in "gh"] == [["k"], ["k"]]
+        assert store.verify().is_sound
+        with pytest.raises(DiagnosticError) as error:
+            store.append(wide.format("v"), "u", "again")
+        assert codes(error) == ["narrow-by-event-time"]
+        store.rollback(3, None, "back")
+        assert is_same(store.load(), old)
+
+
+def _record(store: Store, statement: str, author: str) -> None:
+    """As a version wrote it that found nothing wrong with it."""
+    with store._database.transaction(CHANGES) as found:
+        version, link = last_entry(found)
+        entry = Entry(version + 1, (statement,), author, author, "2026-01-01T00:00:00Z", "old", link, "")
+        store._write(found, replace(entry, hash=entry.seal()), "")
 
 
 def test_accounts_of_before_their_step_are_kept(place: Path) -> None:

@@ -69,12 +69,15 @@ _RANKS: dict[type[Statement], int] = {
 }
 
 
-def apply(catalog: Catalog, statements: Iterable[Statement], author: str | None = None) -> Catalog:
+def apply(
+    catalog: Catalog, statements: Iterable[Statement], author: str | None = None, recorded: bool = False
+) -> Catalog:
     """The catalog after the statements, in order: a new version for each, or for each BEGIN … COMMIT.
 
-    `author` is the user who makes the change, None for an administrator. Raises all findings; then nothing is changed.
+    `author` is the user who makes the change, None for an administrator; with `recorded` it was made before, and is not
+    judged by what is refused to writers since. Raises all findings; then nothing is changed.
     """
-    folder = _Folder(catalog, author)
+    folder = _Folder(catalog, author, recorded)
     begun: Statement | None = None
     for statement in statements:
         match statement:
@@ -187,8 +190,8 @@ def _order_ready(waiting: list[_Named], needs: Callable[[_Named, set[str]], set[
 class _Folder:
     """Folds statements into a state and gathers what is wrong with them."""
 
-    def __init__(self, catalog: Catalog, author: str | None) -> None:
-        self.state = State(catalog, author)
+    def __init__(self, catalog: Catalog, author: str | None, recorded: bool = False) -> None:
+        self.state = State(catalog, author, recorded)
         self.policies = PolicyFolder(self.state)
         self.findings: list[Diagnostic] = []
         self.failed: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.functions import lookup
@@ -91,19 +92,25 @@ def _resolve_open(
         statement.grant_option,
     )
     check_enforceable(grant, [stream for _, stream in uses], statement.name.span)
-    _check_narrowing(grant, dict(uses), statement)
-    return grant
+    return _hold_narrowing(grant, dict(uses), statement, state.recorded)
 
 
-def _check_narrowing(grant: Grant, uses: Mapping[str, Stream], statement: CreateGrant) -> None:
-    """Pieces of event time, narrowed apart, would be windows below the least (R8)."""
+def _hold_narrowing(
+    grant: Grant, uses: Mapping[str, Stream], statement: CreateGrant, recorded: bool
+) -> Grant:
+    """Pieces of event time, narrowed apart, would be windows below the least (R8).
+
+    What is on record cannot be written otherwise any more: there the event time is no attribute to narrow by.
+    """
     if grant.least is None or not grant.least.is_by_time:
-        return
+        return grant
+    times = {column for column in grant.narrow_by if uses[column.qualifier].event_time == column.name}
     for written, column in zip(statement.narrow_by, grant.narrow_by, strict=True):
-        if uses[column.qualifier].event_time == column.name:
+        if column in times and not recorded:
             message = f"`{column.name}` is the event time, which the least window holds together"
             help_ = "leave it out of NARROW BY; a query chooses its event time by START AT and its window"
             fail("narrow-by-event-time", message, written.name.span, help_)
+    return replace(grant, narrow_by=tuple(each for each in grant.narrow_by if each not in times))
 
 
 def close_grant(grant: Grant, reason: str) -> Grant:

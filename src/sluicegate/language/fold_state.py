@@ -24,10 +24,13 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class State:
-    """The parts of a catalog as dicts; `author` is who makes the change, None for an administrator."""
+    """The parts of a catalog as dicts; `author` is who makes the change, None for an administrator.
 
-    def __init__(self, catalog: Catalog, author: str | None) -> None:
-        self.author = author
+    `recorded`: the statements were accepted once, and are made again; a rule that came since bounds what they mean.
+    """
+
+    def __init__(self, catalog: Catalog, author: str | None, recorded: bool = False) -> None:
+        self.author, self.recorded = author, recorded
         self.version = catalog.version
         self.take(catalog)
 

@@ -64,7 +64,7 @@ def fold_entries(catalog: Catalog, entries: Sequence[Entry]) -> Catalog:
         listed = list(group)
         statements = [part for entry in listed for part in _read_entry(entry)]
         try:
-            catalog = apply(catalog, statements, author)
+            catalog = apply(catalog, statements, author, recorded=True)
         except DiagnosticError as error:
             versions = f"{listed[0].version} to {listed[-1].version}"
             message = f"a change of versions {versions} cannot be made again: {error.diagnostics[0].message}"
