@@ -43,7 +43,7 @@ from sluicegate.rewrite.blocks import (
     leaves,
     linked_streams,
 )
-from sluicegate.rewrite.candidates import AggCandidate
+from sluicegate.rewrite.candidates import AggCandidate, hold_readable
 from sluicegate.rewrite.passes.find_aggregates import used_calls
 from sluicegate.rewrite.passes.set_usage import Need
 from sluicegate.rewrite.passes.widen_joins import widen_join
@@ -224,7 +224,7 @@ class Allowed:
 
     def is_united(self, valid: Sequence[AggCandidate]) -> bool:
         """UNITED gives what may be read within the grants' rows, and no rows of its own (R4)."""
-        return self.draft.united and any(each.unites for each in valid)
+        return self.draft.united and hold_readable(valid)
 
     def population(self, leaf: AggLeaf, candidate: AggCandidate) -> Expr:
         """The tuples that an aggregate grant's rows are made of."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -50,6 +50,16 @@ class AggCandidate:
     refusal: str | None = None
     unites: bool = True
     """Whether SELECT UNITED may add what can be read to its population (R4)."""
+
+    @property
+    def is_kept_apart(self) -> bool:
+        """Whether COUNT(DISTINCT) keeps it from being united: what can be read then gives rows, too."""
+        return not self.unites and not self.grant.min_group
+
+
+def hold_readable(candidates: Sequence[AggCandidate]) -> bool:
+    """Whether under UNITED the rows of these grants hold what can be read, so that it gives none of its own (R4)."""
+    return any(each.unites for each in candidates) and not any(each.is_kept_apart for each in candidates)
 
 
 @dataclass(frozen=True)

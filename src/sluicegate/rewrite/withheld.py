@@ -213,7 +213,7 @@ class Withheld:
             return
         for each in granted:
             yield from each.limits()
-            if self.draft.united and not each.candidate.unites and not each.candidate.grant.min_group:
+            if self.draft.united and each.candidate.is_kept_apart:
                 message = (
                     f"`{each.candidate.grant.name}` is not united: beside tuples that the query chooses, "
                     "COUNT(DISTINCT …) would tell which values are among its own"

@@ -255,23 +255,24 @@ class Run:
         (below,) = usage_below(node, usage)
         read = self.rows(node.input, below, tied)
         readings = self.principal.aggregate_readings(node, usage)
-        united = [each for each in readings if self.united and self._unites(node, usage, each)]
-        made = [] if united else self._readable(node, usage, read, tied)
+        uniting = [each for each in readings if self.united and not each.grant.min_group]
+        apart = [each for each in uniting if self._counts_chosen(node, usage, each)]
+        united = [each for each in uniting if each not in apart]
+        # beside a grant that is left apart what can be read gives its own rows, whatever else is united (R4)
+        made = self._readable(node, usage, read, tied) if apart or not united else []
         for reading in readings:
             made += self._released(node, usage, reading, read if reading in united else [])
         return made
 
-    def _unites(self, node: Aggregate, usage: Usage, reading: Reading) -> bool:
-        """MIN GROUP gives rows of its own, and so does COUNT(DISTINCT) unless all that can be read is added (R4)."""
-        if reading.grant.min_group:
-            return False
+    def _counts_chosen(self, node: Aggregate, usage: Usage, reading: Reading) -> bool:
+        """Whether COUNT(DISTINCT) would count beside a part of what can be read: the reader chose it (R4)."""
         calls = covered_calls(reading, node, usage)
         distinct = [call for call in calls if call.function is AggFunction.COUNT_DISTINCT]
         if not distinct:
-            return True
+            return False
         occurrences = list(leaves(node.input))
         if len(occurrences) > 1:
-            return False
+            return True
         source = occurrences[0]
         counted = {name for call in distinct for _, name in self._places(node, [call.arg])}
         (below,) = usage_below(node, usage)
@@ -281,11 +282,11 @@ class Run:
             if grant.stream_names != (source.stream,) or not counted & shown:
                 continue
             if grant not in self.principal.grants or not {name for _, name in used} <= shown:
-                return False
+                return True
             laid = Reading(grant, 0, ((grant.streams[0].alias, source),))
             if not all(self.principal.implied(laid, part) for part in selections(node.input)):
-                return False
-        return True
+                return True
+        return False
 
     def _readable(self, node: Aggregate, usage: Usage, read: list[Row], tied: frozenset[str]) -> list[Row]:
         """The first way of R3: a population for each shown set and label, and for each grant of a tied stream."""

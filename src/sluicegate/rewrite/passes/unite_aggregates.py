@@ -54,7 +54,7 @@ from sluicegate.rewrite.blocks import (
     leaves,
     linked_streams,
 )
-from sluicegate.rewrite.candidates import AggCandidate, Candidates, event_time
+from sluicegate.rewrite.candidates import AggCandidate, Candidates, event_time, hold_readable
 from sluicegate.rewrite.passes.find_aggregates import used_calls
 from sluicegate.rewrite.passes.push_conditions import split_sides
 from sluicegate.rewrite.passes.set_usage import Need
@@ -68,13 +68,13 @@ if TYPE_CHECKING:
 
 
 def aggregate_ways(uniter: Uniter, leaf: AggLeaf, linked: frozenset[str]) -> list[Way]:
-    """All ways; under UNITED what may be read is part of each grant's population instead of a way of its own."""
+    """All ways; under UNITED what may be read is part of the grants' populations instead of a way of its own."""
     candidates = uniter.candidates.valid_aggregates(leaf.name)
     granted = [
         _granted(uniter, leaf, candidate, linked, label)
         for candidate, label in zip(candidates, _labels(candidates), strict=True)
     ]
-    if uniter.united and any(each.unites for each in candidates):
+    if uniter.united and hold_readable(candidates):
         return granted
     readable = _readable(uniter, leaf, linked)
     return granted if readable is None else [readable, *granted]
