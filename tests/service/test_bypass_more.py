@@ -19,7 +19,7 @@ from service.still_world import StillWorld, open_still, serve_still
 from sluicegate.cli.serve import JsonLines
 from sluicegate.errors import DiagnosticError
 from sluicegate.service.identity.database import DatabaseDownError, StoreDatabase
-from sluicegate.service.identity.settings import OidcSettings
+from sluicegate.service.identity.settings import OidcSettings, ProfileClaim
 from unit.identity_world import (
     AUDIENCE,
     ISSUER,
@@ -186,6 +186,21 @@ def test_a_token_of_the_issuer_is_its_user(with_issuer: tuple[StillWorld, Issuer
     headers = {"authorization": f"Bearer {_sign(issuer)}"}
     assert httpx.get(world.url + "/v1/me", headers=headers).json()["user"] == "ann"
     assert httpx.post(world.url + "/v1/queries", headers=headers, json={"query": QUERY}).status_code == 201
+
+
+def test_a_session_by_password_knows_what_a_sign_in_would_decide(tmp_path: Path) -> None:
+    """Else MIN GROUP would count as new what the issuer's word on the profile shows in the next session (R8)."""
+    mapped = (ProfileClaim(("org", "team"), "team"),)
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps({"keys": [public_jwk(make_key("one"), "one")]}))
+    with serve_still(
+        tmp_path, oidc=OidcSettings(ISSUER, AUDIENCE, jwks_file=str(keys), profile=mapped)
+    ) as world:
+        engine = world.gateway.engine
+        assert engine.catalog.claimed == {"team"}
+        version = engine.catalog.version
+        world.change("CREATE USER zoe;")
+        assert (engine.catalog.version, engine.catalog.claimed) == (version + 1, {"team"})
 
 
 @pytest.mark.parametrize("what", FORGED)

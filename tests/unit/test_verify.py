@@ -13,10 +13,12 @@ import pytest
 from sluicegate.errors import InvariantError
 from sluicegate.expr.evaluate import Environment
 from sluicegate.expr.nodes import (
+    NULL,
     TRUE,
     Call,
     Compare,
     Expr,
+    FactRef,
     IsNull,
     Literal,
     Op,
@@ -25,18 +27,20 @@ from sluicegate.expr.nodes import (
     disjoin,
 )
 from sluicegate.expr.text import to_text
-from sluicegate.expr.types import BIGINT, DOUBLE, STRING
+from sluicegate.expr.types import BIGINT, DOUBLE, STRING, TIMESTAMP
 from sluicegate.graph.interpret import result_rows, run
 from sluicegate.graph.operators import Aggregate, Field, Item, Join, Node, Project, Select, Unfold, walk
 from sluicegate.graph.plan import AuthorizedPlan, OutputColumn
 from sluicegate.graph.windows import TupleWindow, Window
 from sluicegate.policy.bind import Binder
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.model import Role, Subject
+from sluicegate.policy.model import During, Grant, Role, Subject
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.verify import verify
 from sluicegate.testing.cases import Case, random_case
+from sluicegate.testing.corpus import add_policies
 from sluicegate.testing.oracle import expected
+from sluicegate.testing.stream_policies import write_stream_policy
 from unit.oracle_world import (
     aggregate_grant,
     catalog,
@@ -375,6 +379,48 @@ def test_min_group_counts_by_all_roles_that_are_held() -> None:
     check(plan_of(joined, root), joined, root)
 
 
+def _unsettle(known: Catalog) -> list[Catalog]:
+    """With a session whose sign-in says what `self.g` is, and where another's may."""
+    return [
+        known.with_user(replace(known.users["u"], varying=("g",))),
+        known.with_claimed(frozenset({"g"})),
+    ]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        read("some", "S", "ts k x", conjoin(OWN, compare("S.k", "=", 1))),
+        read("some", "S T", "S.x T.y", conjoin(OWN, compare("S.k", "=", 1))),
+        read(
+            "some", "S", "ts k x", compare("S.k", "=", 1),
+            during=During(FactRef("begin", (SelfRef("g", STRING),), TIMESTAMP), NULL),
+        ),
+    ],
+    ids=["alone", "joined", "during"],
+)  # fmt: skip
+def test_min_group_counts_by_whatever_a_sign_in_says_of_the_profile(shown: Grant) -> None:
+    known = catalog(aggregate_grant("sums", "S", "SUM:x", min_group=3), shown)
+    root = fold(source("s"), seconds(10), f="SUM:s.x")
+    plan = plan_of(known, root)
+    check(plan, known, root)
+    for unsettled in _unsettle(known):
+        refuse(plan, unsettled, root, "without its DURING or MIN GROUP")
+        check(plan_of(unsettled, root), unsettled, root)
+
+
+def test_what_policies_permit_to_another_profile_is_not_known() -> None:
+    known = catalog(aggregate_grant("sums", "S", "SUM:x", min_group=3))
+    permit = write_stream_policy({"id": "p", "stream": "T", "role": "junior"})
+    (told,) = _unsettle(add_policies(known, [permit]))[:1]
+    root = fold(source("s"), seconds(10), f="SUM:s.x")
+    refuse(plan_of(known, root), told, root, "without its DURING or MIN GROUP")
+    check(plan_of(told, root), told, root)
+    ids, counted = catalog(IDS), fold(source("s"), seconds(10), f="COUNT_DISTINCT:s.k")
+    (told,) = _unsettle(add_policies(ids, [permit]))[:1]
+    check(plan_of(told, counted, united=True), told, counted, united=True)
+
+
 def test_event_time_does_not_narrow_beside_a_least_window() -> None:
     """Disjoint pieces of it would be windows below the least."""
     grant = aggregate_grant("sums", "S", "SUM:x", narrow_by="ts x", least=least(10, 10))
@@ -418,6 +464,17 @@ def test_a_distinct_count_is_united_with_all_that_can_be_read_or_with_nothing() 
         with pytest.raises(InvariantError, match="its predicate and DURING are not proven"):
             check(plan, seated, root, united=True)
         check(plan_of(seated, root, united=True), seated, root, united=True)
+
+
+def test_how_to_sign_in_is_a_choice_of_what_is_counted() -> None:
+    known = catalog(IDS, read("some", "S", "ts k x", OWN))
+    root = fold(source("s"), seconds(10), f="COUNT_DISTINCT:s.k")
+    plan = plan_of(known, root, united=True)
+    check(plan, known, root, united=True)
+    for unsettled in _unsettle(known):
+        with pytest.raises(InvariantError, match="its predicate and DURING are not proven"):
+            check(plan, unsettled, root, united=True)
+        check(plan_of(unsettled, root, united=True), unsettled, root, united=True)
 
 
 def test_what_min_group_counts_is_not_put_out() -> None:

@@ -59,6 +59,8 @@ class Catalog:
     """The users and streams whose decisions are among the grants already."""
     undecided: frozenset[str] = frozenset()
     """Streams that policies allow nobody: their sharing is paused. Never stored."""
+    claimed: frozenset[str] = frozenset()
+    """Profile attributes that a sign-in may decide, of whichever user, as a gateway's settings say. Never stored."""
 
     @cached_property
     def _by_subject(self) -> Mapping[_SubjectKey, list[Grant]]:
@@ -85,6 +87,14 @@ class Catalog:
         """The catalog with one user otherwise; what is known of its grants is not looked for again."""
         base = self._undecided()
         return base._keep_index(replace(base, users={**self.users, user.name: user}))
+
+    def with_claimed(self, names: frozenset[str]) -> Catalog:
+        """The catalog where a sign-in may decide these profile attributes."""
+        return self if names == self.claimed else self._keep_index(replace(self, claimed=names))
+
+    def varying_of(self, user: User) -> frozenset[str]:
+        """Profile attributes of which another session of the user may have other values."""
+        return self.claimed.union(user.varying)
 
     def with_decided(self, user: str, streams: Iterable[str], grants: Iterable[Grant]) -> Catalog:
         """The catalog with what policies allow the user on these streams; what others hold is not looked at again."""

@@ -68,6 +68,8 @@ class User:
     """Roles that it holds, and that its session has not activated: they allow nothing, and still deny (R14)."""
     aside: tuple[str, ...] = ()
     """Profile attributes to which its session gives another value than the catalog does, or none."""
+    varying: tuple[str, ...] = ()
+    """Profile attributes that its sign-in decided: its next session may have other values of them."""
 
     @property
     def is_partly_seated(self) -> bool:

@@ -1,7 +1,7 @@
 """What a principal could read if it wanted to: MIN GROUP and COUNT(DISTINCT) ask for that, not for what it chose (R4, R8).
 
 A role that a session left inactive shows nothing in it, and shows its tuples in the next one. So does a grant that an
-ON RESULT leaves aside because it cannot be passed on.
+ON RESULT leaves aside because it cannot be passed on. What another profile would make of a grant is not said here.
 """
 
 from __future__ import annotations

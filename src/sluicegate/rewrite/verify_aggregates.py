@@ -153,7 +153,7 @@ class Granted:
         if not counted:
             return False
         uses, grants = self.prover.uses, self.prover.grants
-        if len(self.region.sources) != 1 or uses is None:
+        if len(self.region.sources) != 1 or uses is None or grants.permits_unknown:
             return True
         (source,) = self.region.sources.values()
         for grant in grants.readable_by(source):
@@ -162,6 +162,7 @@ class Granted:
                 continue
             if (
                 grant not in grants.open
+                or grants.varies_of(grant)
                 or not {(source.alias, name) for name in uses.all_of(source.alias)} <= shown
             ):
                 return True

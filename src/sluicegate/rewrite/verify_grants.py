@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, permutations, product
 
-from sluicegate.expr.nodes import FALSE, Column, Expr, Or, columns, conjoin, conjuncts, disjuncts
+from sluicegate.expr.nodes import (
+    FALSE,
+    TRUE,
+    Column,
+    Expr,
+    Or,
+    SelfRef,
+    columns,
+    conjoin,
+    conjuncts,
+    disjuncts,
+    walk,
+)
 from sluicegate.expr.rebuild import transform
 from sluicegate.graph.operators import Source
 from sluicegate.policy.bind import Binder, during_condition
@@ -89,6 +101,7 @@ class Grants:
     def __init__(self, binder: Binder, streams: Iterable[str]) -> None:
         """Those that name one of the streams: whatever else the principal holds says nothing of this plan."""
         self.binder = binder
+        self._varying = binder.catalog.varying_of(binder.user)
         found = {
             grant.name: grant
             for stream in sorted(set(streams))
@@ -145,10 +158,31 @@ class Grants:
             if len(grant.streams) == 1:
                 yield grant
 
+    @property
+    def permits_unknown(self) -> bool:
+        """Whether policies may permit to another session what they do not to this one."""
+        return bool(self._varying and self.binder.catalog.policies)
+
+    def varies(self, *exprs: Expr) -> bool:
+        """Whether one of these may mean something else in another session of the principal."""
+        named = {node.name for expr in exprs for node in walk(expr) if isinstance(node, SelfRef)}
+        return not named.isdisjoint(self._varying)
+
+    def varies_of(self, grant: Grant) -> bool:
+        return self.varies(grant.predicate) or not self._is_lasting(grant)
+
+    def _is_lasting(self, grant: Grant) -> bool:
+        """Whether it lasts equally long in all sessions."""
+        return grant.during is None or not self.varies(grant.during.lower, grant.during.upper)
+
     def sights(self, source: Source) -> Iterator[Sight]:
-        """How the principal could see a tuple of the source with all its roles, alone or joined with something (R8)."""
+        """How the principal could see a tuple of the source in any session, alone or joined with something (R8)."""
+        if self.permits_unknown:
+            yield Sight(TRUE, frozenset({source.alias}))
         for grant in held_reads(self.binder.catalog, self.binder.user, source.stream):
-            bound = self.binder.bind(grant.predicate)
+            same = [part for part in conjuncts(grant.predicate) if not self.varies(part)]
+            bound = self.binder.bind(conjoin(*same))
+            lasting = tuple(self._lasting(grant, source)) if self._is_lasting(grant) else ()
             for ref in grant.streams:
                 if ref.stream == source.stream:
                     parts = [
@@ -156,7 +190,7 @@ class Grants:
                         for part in conjuncts(bound)
                         if all(each.qualifier == ref.alias for each in columns(part))
                     ]
-                    predicate = conjoin(*parts, *self._lasting(grant, source))
+                    predicate = conjoin(*parts, *lasting)
                     if predicate != FALSE:
                         yield Sight(predicate, frozenset({source.alias}))
 

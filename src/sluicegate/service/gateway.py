@@ -84,7 +84,7 @@ class Gateway:
         self.guard = Guard(
             Watch(self.authenticator.accounts, self._clock), self._clock, settings.identity.trust_seconds
         )
-        self.engine = engine(self.sharing.narrow(self.catalog))
+        self.engine = engine(self._put_in_place(self.catalog))
         self.decisions = Decisions()
         self.pushing = Pushing(self)
         self.clockwork = Clockwork(self, self._clock, self._move_clock)
@@ -375,7 +375,7 @@ class Gateway:
                 self._audit_denied(principal, "change", text, DiagnosticError(judged.findings), request)
                 raise DiagnosticError(judged.findings)
             if dry_run:
-                after = self.sharing.narrow(judged.catalog)
+                after = self._put_in_place(judged.catalog)
                 running, manner = self.engine.running, self.engine.graphs.manner
                 return preview_change(running, self.engine.catalog, after, catalog.version + 1, manner)
             made_for = catalog.version if expected is None else expected
@@ -412,6 +412,10 @@ class Gateway:
             raise refuse("not-acknowledged", f"version {made.version} is stored, but not everywhere in force")
         return made
 
+    def _put_in_place(self, catalog: Catalog) -> Catalog:
+        """The store's catalog as it counts here: without what is paused, and with what a sign-in may decide."""
+        return self.sharing.narrow(catalog).with_claimed(self.settings.identity.claimed)
+
     def _take(self, force: bool = False) -> dict[str, str]:
         """Put the store's newest version in force here. While that fails, nothing at all is delivered."""
         with self._applying:
@@ -419,7 +423,7 @@ class Gateway:
                 catalog = self.store.load()
                 if catalog.version == self.catalog.version and not (force or self._is_broken):
                     return {}
-                withdrawn = self.engine.apply(self.sharing.narrow(catalog))
+                withdrawn = self.engine.apply(self._put_in_place(catalog))
                 self._dropped.forget(catalog)
                 self.sending.settle()
                 # roles that were lost close switches before the change has returned (R18)

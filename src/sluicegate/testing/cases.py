@@ -45,15 +45,19 @@ def random_case(rng: Random) -> Case:
     world = random_world(rng)
     grants = random_grants(rng, world)
     root, outputs = QueryMaker(rng, world, grants).query()
-    users = {"u": _leave_inactive(world.user, len(grants)), "v": User("v")}
+    users = {"u": _leave_unsettled(world.user, len(grants)), "v": User("v")}
     catalog = Catalog(1, world.streams, world.roles, users, world.facts, grants)
+    if len(grants) % 4 == 1:
+        catalog = catalog.with_claimed(frozenset({"pg"}))
     united = can_unite(root) and rng.random() < 0.4
     return Case(catalog, world.user.name, root, outputs, united, world.data)
 
 
-def _leave_inactive(user: User, number: int) -> User:
-    """Some of those with one role hold another that their session has not activated; nothing is drawn for it."""
-    return replace(user, inactive=("ra",)) if user.roles == ("rb",) and number % 3 else user
+def _leave_unsettled(user: User, number: int) -> User:
+    """Some of those with one role hold another that their session has not activated, and some have an attribute of their
+    sign-in; nothing is drawn for it."""
+    inactive = ("ra",) if user.roles == ("rb",) and number % 3 else ()
+    return replace(user, inactive=inactive, varying=("pk",) if number % 4 == 2 else ())
 
 
 def can_unite(root: Node) -> bool:

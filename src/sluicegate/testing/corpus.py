@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from sluicegate.expr.nodes import Value
-from sluicegate.expr.types import INTEGER, Kind, Type
+from sluicegate.expr.nodes import Literal, Value
+from sluicegate.expr.types import BOOLEAN, INT, INTEGER, STRING, Kind, Type
 from sluicegate.language.fold import apply
 from sluicegate.language.load import load_catalog, make_policy_statement, read_catalog
 from sluicegate.language.parse_statements import parse_statements
@@ -54,7 +54,8 @@ _EXPECTATIONS = {
     "refused",
 }
 _CASE_KEYS = frozenset(
-    {"name", "user", "roles", "query", "also", "policies", "input", "merge", "on_partial"} | _EXPECTATIONS
+    {"name", "user", "roles", "profile", "query", "also", "policies", "input", "merge", "on_partial"}
+    | _EXPECTATIONS
 )
 
 
@@ -112,6 +113,8 @@ class Case:
     """XACML policies of its own."""
     roles: frozenset[str] | None = None
     """Those that the user's session has activated; None for all that it holds."""
+    profile: tuple[tuple[str, Literal | None], ...] = ()
+    """Attributes that the user's sign-in decides."""
 
     @property
     def label(self) -> str:
@@ -124,7 +127,7 @@ class Case:
 
     def seat(self, catalog: Catalog) -> Catalog:
         """The catalog with the user in its session."""
-        return seat_catalog(catalog, Seat(self.user, self.roles))
+        return seat_catalog(catalog, Seat(self.user, self.roles, self.profile))
 
     def typed_input(self, catalog: Catalog) -> dict[str, Rows]:
         """The input as values of the streams' types, streams without input included; an attribute not given is NULL.
@@ -252,6 +255,7 @@ def _read_case(reader: _Reader, source: CatalogSource, shared: Mapping[str, tupl
         manner=_read_manner(reader),
         policies=reader.policies(),
         roles=reader.names("roles"),
+        profile=reader.profile(),
     )
 
 
@@ -311,6 +315,24 @@ class _Reader:
         if len(found) != len(self._list(key)):
             raise self.error(key, "must be a list of names")
         return frozenset(found)
+
+    def profile(self) -> tuple[tuple[str, Literal | None], ...]:
+        """Texts, whole numbers and truth values; null for an attribute that the sign-in leaves without one."""
+        found = _Reader(self.path, f"{self.place}profile.", self.content.get("profile", {}))
+        return tuple((name, found._literal(name)) for name in found.content)
+
+    def _literal(self, key: str) -> Literal | None:
+        match self.content[key]:
+            case None:
+                return None
+            case bool(value):
+                return Literal(value, BOOLEAN)
+            case int(value):
+                return Literal(value, INT)
+            case str(value):
+                return Literal(value, STRING)
+            case _:
+                raise self.error(key, "must be a text, a whole number, true, false or null")
 
     def texts(self, key: str) -> tuple[str, ...] | None:
         """In order, repetitions too."""

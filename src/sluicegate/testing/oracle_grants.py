@@ -104,6 +104,7 @@ class Principal:
         self.env = Environment({name: value.value for name, value in self.profile.items()}, facts)
         self.grants = [] if known is None or known.disabled else self._held(user)
         self.user = None if known is None or known.disabled else known
+        self.unsettled = catalog.claimed | frozenset(known.varying if known is not None else ())
         self.by_name = {grant.name: grant for grant in self.grants}
         self.policies = Policies(catalog, user, data, delegating)
         self._data = {name: self._rows_in_force(name, rows) for name, rows in data.items()}
@@ -134,8 +135,8 @@ class Principal:
         user = self.user
         if user is None:
             return []
-        if user.inactive and self.catalog.policies:
-            raise ValueError("the model does not know what policies permit to roles that are not active")
+        if (user.inactive or self.unsettled) and self.catalog.policies:
+            raise ValueError("the model does not know what policies permit in another session")
         roles: set[str] = set()
         todo = [*user.roles, *user.inactive]
         while todo:
@@ -244,17 +245,34 @@ class Principal:
             self._personals[grant.name] = _fitting(substitute_profile(grant.predicate, self.profile))
         return self._personals[grant.name]
 
+    def is_settled(self, expr: Expr) -> bool:
+        """Whether it means the same in every session of the user: it names nothing that a sign-in decides."""
+        if isinstance(expr, SelfRef):
+            return expr.name not in self.unsettled
+        return all(map(self.is_settled, expr.children))
+
+    def is_settled_grant(self, grant: Grant) -> bool:
+        during = () if grant.during is None else (grant.during.lower, grant.during.upper)
+        return all(map(self.is_settled, (grant.predicate, *during)))
+
+    def _may_last(self, grant: Grant, node: Source, position: int) -> bool:
+        """Whether in some session of the user DURING holds of the tuple, as far as that is known."""
+        during = grant.during
+        if during is None or not (self.is_settled(during.lower) and self.is_settled(during.upper)):
+            return True
+        bounds, time = self.interval(during), self.time_of(node, position)
+        if bounds is None or node.event_time is None:
+            return bounds is not None
+        return time is not None and contains(bounds, time, time)
+
     def glimpses(self, grant: Grant, node: Source, position: int) -> bool:
-        """Whether a join grant could show the tuple, whatever it is joined with: what it says of that place alone holds."""
-        bounds = self.interval(grant.during)
-        if bounds is None:
-            return False
-        time = self.time_of(node, position)
-        timed = grant.during is not None and node.event_time is not None
-        if timed and (time is None or not contains(bounds, time, time)):
+        """Whether the grant could show the tuple in some session, whatever it is joined with: all that it says of that
+        place alone, and that no sign-in decides, holds."""
+        if not self._may_last(grant, node, position):
             return False
         given = self.tuple_at(node, position)
-        parts = conjuncts(self._personal(grant))
+        settled = filter(self.is_settled, conjuncts(grant.predicate))
+        parts = [_fitting(substitute_profile(part, self.profile)) for part in settled]
         for ref in grant.streams:
             if ref.stream == node.stream:
                 own = [part for part in parts if all(each.qualifier == ref.alias for each in columns(part))]

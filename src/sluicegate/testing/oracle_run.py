@@ -283,6 +283,8 @@ class Run:
                 continue
             if grant not in self.principal.grants or not {name for _, name in used} <= shown:
                 return True
+            if not self.principal.is_settled_grant(grant):
+                return True
             laid = Reading(grant, 0, ((grant.streams[0].alias, source),))
             if not all(self.principal.implied(laid, part) for part in selections(node.input)):
                 return True

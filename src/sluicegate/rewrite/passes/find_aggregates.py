@@ -17,6 +17,7 @@ from sluicegate.rewrite.candidates import AggCandidate, Matched, event_time, mat
 from sluicegate.rewrite.held import held_reads
 from sluicegate.rewrite.manner import Merge
 from sluicegate.rewrite.passes.set_usage import Need, Usage
+from sluicegate.rewrite.sightings import names_profile
 
 
 def find_aggregates(
@@ -153,7 +154,7 @@ def _tests_members(binder: Binder, leaf: AggLeaf, usage: Usage, covered: frozens
     """Whether uniting would tell which values are among those of the grant's own tuples (R4).
 
     Beside tuples that the reader chose, COUNT(DISTINCT) says whether their values are new. It chooses by a predicate, by a
-    join, and by whatever makes only some of the grants that show the attribute serve the query.
+    join, by whatever makes only some of the grants that show the attribute serve the query, and by how it signs in.
     """
     calls = [call for call in leaf.calls if call.field.column in covered]
     counted = {call.arg for call in calls if call.function is AggFunction.COUNT_DISTINCT}
@@ -167,11 +168,16 @@ def _tests_members(binder: Binder, leaf: AggLeaf, usage: Usage, covered: frozens
     used = {column for expr in exprs if expr is not None for column in columns(expr)}
     used |= {each.column for each in source.fields if usage.need(each.column) is Need.REQUIRED}
     active = binder.catalog.grants_on(binder.user.name, (source.stream,))
+    varying = binder.catalog.varying_of(binder.user)
+    if varying and binder.catalog.policies:
+        return True
     for grant in held_reads(binder.catalog, binder.user, source.stream):
         matched = Matched(binder, grant, {grant.streams[0].alias: source})
         if len(grant.streams) > 1 or counted.isdisjoint(matched.columns(grant.attributes)):
             continue
         if grant.closed is not None or grant not in active or not used <= matched.columns(grant.attributes):
+            return True
+        if names_profile(grant, varying):
             return True
         if not all(binder.entails(matched.predicate(), part) for part in leaf.input.where):
             return True

@@ -182,7 +182,7 @@ def is_same_for(
     versions as makers of named results see them, where `old` and `new` are seats.
     """
     before, after = makers or (old, new)
-    if old.streams != new.streams or old.punctuations != new.punctuations:
+    if (old.streams, old.punctuations, old.claimed) != (new.streams, new.punctuations, new.claimed):
         return False
     # what its roles inherit from each other too: policies of tuples are judged role by role (R15)
     if old.users.get(user) != new.users.get(user) or standing_of(old, user) != standing_of(new, user):

@@ -44,6 +44,7 @@ class Basis:
     streams: tuple[Stream | None, ...]
     facts: tuple[Fact, ...]
     punctuations: tuple[ServerPunctuation, ...]
+    claimed: frozenset[str] = frozenset()
     whole: Catalog | None = None
     """All there is, where a named result is read: what its maker may have decides too, and the makers behind that."""
 
@@ -64,6 +65,7 @@ def find_basis(catalog: Catalog, user: str, named: frozenset[str], makers: Catal
         tuple(catalog.streams.get(name) for name in sorted(streams)),
         _list_facts(catalog, facts) if facts else (),
         tuple(catalog.punctuations[name] for name in sorted(catalog.punctuations)),
+        catalog.claimed,
         replace(makers or catalog, version=0) if rests else None,
     )
 

@@ -46,7 +46,8 @@ def seat_catalog(catalog: Catalog, seat: Seat) -> Catalog:
     unused = catalog.roles_of(seat.user) - frozenset(roles)
     aside = tuple(sorted(name for name, value in before.profile if decided.get(name, value) != value))
     profile, inactive = (*kept, *given), tuple(sorted(unused))
-    seated = replace(before, roles=roles, profile=profile, inactive=inactive, aside=aside)
+    varying = tuple(sorted(decided))
+    seated = replace(before, roles=roles, profile=profile, inactive=inactive, aside=aside, varying=varying)
     return catalog.with_user(seated)
 
 

@@ -145,3 +145,10 @@ class IdentitySettings:
     passwords: PasswordSettings = PasswordSettings()
     lock: LockSettings = LockSettings()
     oidc: OidcSettings | None = None
+
+    @property
+    def claimed(self) -> frozenset[str]:
+        """Profile attributes that the issuer's claims decide."""
+        return (
+            frozenset(each.attribute for each in self.oidc.profile) if self.oidc is not None else frozenset()
+        )
