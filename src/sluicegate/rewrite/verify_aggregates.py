@@ -174,7 +174,10 @@ class Granted:
     def _takes_all_of(self, piece: Piece) -> bool:
         """Whether neither the user's predicates nor the conditions on the way leave out a tuple that the grant shows."""
         grants, uses = self.prover.grants, self.prover.uses
-        own = grants.atoms.read(piece.predicate) or Option()
+        own = grants.atoms.read(piece.predicate)
+        if own is None:
+            # it never shows one
+            return True
         chosen = uses.predicates if uses is not None else ()
         return all(grants.binder.entails(piece.predicate, expr) for expr in chosen) and all(
             grants.atoms.follows(own, claim.option) for claim in self.region.claims

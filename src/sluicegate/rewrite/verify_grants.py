@@ -191,7 +191,7 @@ class Grants:
                         if all(each.qualifier == ref.alias for each in columns(part))
                     ]
                     predicate = conjoin(*parts, *lasting)
-                    if predicate != FALSE:
+                    if self.atoms.read(predicate) is not None:
                         yield Sight(predicate, frozenset({source.alias}))
 
     def tumbles(self, names: tuple[str, ...]) -> bool:
