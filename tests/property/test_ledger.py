@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
-from sluicegate.policy.ledger import Admitted, Entry, Extent, Refused, admit, admit_each
+from sluicegate.policy.entries import Entry, Extent
+from sluicegate.policy.ledger import Admitted, Refused, admit, admit_each
 from sluicegate.policy.model import Grant, LeastWindow, Privilege, StreamRef, Subject
 
 LENGTH = 16

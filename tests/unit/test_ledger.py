@@ -10,16 +10,8 @@ from sluicegate.expr.nodes import TRUE, Column, Compare, Expr, Literal, Op
 from sluicegate.expr.types import DOUBLE
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow
-from sluicegate.policy.ledger import (
-    LEDGER_CODES,
-    Admitted,
-    Entry,
-    Extent,
-    Refused,
-    admit,
-    admit_each,
-    counts_beside,
-)
+from sluicegate.policy.entries import Entry, Extent, counts_beside
+from sluicegate.policy.ledger import LEDGER_CODES, Admitted, Refused, admit, admit_each
 from sluicegate.policy.model import Grant, LeastWindow, Privilege, StreamRef, Subject
 
 HOUR = 3_600_000_000

@@ -21,7 +21,8 @@ from sluicegate.expr.types import BIGINT, DOUBLE, STRING
 from sluicegate.graph.json_expr import GraphFormatError
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow
-from sluicegate.policy.ledger import Admitted, Entry, Extent, Refused
+from sluicegate.policy.entries import Entry, Extent
+from sluicegate.policy.ledger import Admitted, Refused
 from sluicegate.policy.model import Grant, LeastWindow, Privilege, StreamRef, Subject
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.releases import find_releases

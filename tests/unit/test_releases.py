@@ -20,7 +20,8 @@ from sluicegate.language.resolve import read_query
 from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.bind import Binder
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.ledger import Admitted, Entry, Extent, Refused, admit
+from sluicegate.policy.entries import Entry, Extent
+from sluicegate.policy.ledger import Admitted, Refused, admit
 from sluicegate.policy.population import find_population
 from sluicegate.rewrite.pipeline import Draft, rewrite
 from sluicegate.rewrite.releases import NO_WINDOW, RELEASE_CODES, find_releases

@@ -27,15 +27,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, inf
-from typing import TypeAlias
 
 from sluicegate.expr.nodes import FALSE, TRUE, Column, Expr, columns, conjoin
 from sluicegate.expr.rebuild import substitute
 from sluicegate.expr.solve import implies
 from sluicegate.graph.operators import AggFunction
-from sluicegate.graph.windows import TimeWindow, TupleWindow, Window, format_duration
+from sluicegate.graph.windows import TimeWindow
+from sluicegate.policy.entries import (
+    AVERAGE,
+    AttributeOf,
+    Entry,
+    Extent,
+    find_kind,
+    makes_up,
+    repeats,
+    same_ledger,
+    same_measure,
+)
+from sluicegate.policy.ledger_words import describe_entry, tell_grid, tell_refusal
 from sluicegate.policy.model import Grant, LeastWindow
-from sluicegate.policy.population import Population
 
 LEDGER_CODES = {
     "ledger-grid": "windows of one function that share no grid as coarse as the grant",
@@ -48,77 +58,6 @@ LEDGER_CODES = {
     "ledger-population": "windows that were given before, over another population than then",
     "ledger-min-group": "a second window or grouping beside MIN GROUP on the same event time",
 }
-
-AttributeOf: TypeAlias = tuple[str, str]
-"""Stream and attribute; both sides of a self-join are the same attribute."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """The event time that a query reads, `[begin, end)` in microseconds; None: without end on that side."""
-
-    begin: int | None = None
-    end: int | None = None
-
-    def overlaps(self, other: Extent) -> bool:
-        return _before(self.begin, other.end) and _before(other.begin, self.end)
-
-    def covers(self, other: Extent) -> bool:
-        begins = self.begin is None or (other.begin is not None and self.begin <= other.begin)
-        ends = self.end is None or (other.end is not None and other.end <= self.end)
-        return begins and ends
-
-
-def _before(begin: int | None, end: int | None) -> bool:
-    return begin is None or end is None or begin < end
-
-
-ALL_TIME = Extent()
-
-_AS_GOOD_AS = {
-    AggFunction.COUNT_DISTINCT: AggFunction.COUNT,
-    AggFunction.FIRST: AggFunction.MIN,
-    AggFunction.LAST: AggFunction.MAX,
-}
-"""Functions that are equal where a key is in each tuple once, and where values only grow."""
-
-_AVERAGE = frozenset({AggFunction.SUM, AggFunction.COUNT, AggFunction.AVG})
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One function of one query under one aggregate grant, as released: windows are those after widening.
-
-    Columns of the narrowing bear the grant's aliases; join windows stand in the order of the grant's streams.
-    """
-
-    principal: str
-    grant: str
-    streams: tuple[str, ...]
-    function: AggFunction
-    attribute: AttributeOf | None
-    """None for COUNT(*)."""
-    window: Window
-    grouping: tuple[AttributeOf, ...] = ()
-    narrowing: Expr = TRUE
-    join_windows: tuple[Window, ...] = ()
-    extent: Extent | None = None
-    """None: all event time."""
-    min_group: int = 0
-    population: Population | None = None
-    """None: not known."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "streams", tuple(sorted(self.streams)))
-        object.__setattr__(self, "grouping", tuple(sorted(set(self.grouping))))
-
-    @property
-    def during(self) -> Extent:
-        return self.extent or ALL_TIME
-
-    @property
-    def counts_tuples(self) -> bool:
-        return isinstance(self.window, TupleWindow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +86,17 @@ def admit(past: Sequence[Entry], asked: Sequence[Entry], grants: Mapping[str, Gr
     continues: list[Entry] = []
     for at, entry in enumerate(asked):
         if entry.min_group and entry.window.step < entry.window.size:
-            message = f"{_describe(entry)} cannot be given: under MIN GROUP windows do not overlap"
+            message = f"{describe_entry(entry)} cannot be given: under MIN GROUP windows do not overlap"
             return Refused("ledger-min-group", message, entry, entry)
-        pool = [each for each in past if _same_ledger(entry, each)]
-        if any(_repeats(entry, each) and each.during.covers(entry.during) for each in pool):
-            continues += [each for each in pool if entry.counts_tuples and _repeats(entry, each)]
+        pool = [each for each in past if same_ledger(entry, each)]
+        if any(repeats(entry, each) and each.during.covers(entry.during) for each in pool):
+            continues += [each for each in pool if entry.counts_tuples and repeats(entry, each)]
             continue
-        beside = pool + [each for each in asked[:at] if _same_ledger(entry, each)]
+        beside = pool + [each for each in asked[:at] if same_ledger(entry, each)]
         refused = _check_pairs(entry, beside, grants) or _check_grids(entry, beside, grants)
         if refused is not None:
             return refused
-        continues += [each for each in pool if entry.counts_tuples and _repeats(entry, each)]
+        continues += [each for each in pool if entry.counts_tuples and repeats(entry, each)]
     return Admitted(tuple(asked), tuple(dict.fromkeys(continues)))
 
 
@@ -195,8 +134,8 @@ def check_populations(past: Iterable[Given], asked: Iterable[Entry], since: int 
     others = [each for each in past if each.extent.overlaps(again)]
     for entry in asked:
         for each in others:
-            if _same_ledger(entry, each.entry) and _is_other_population(entry, each.entry):
-                message = _tell("ledger-population", entry, each.entry)
+            if same_ledger(entry, each.entry) and _is_other_population(entry, each.entry):
+                message = tell_refusal("ledger-population", entry, each.entry)
                 return Refused("ledger-population", message, entry, each.entry)
     return None
 
@@ -208,43 +147,10 @@ def _is_other_population(entry: Entry, other: Entry) -> bool:
             # of before populations were recorded: one that names nothing that changes is taken for the same
             return not (ours is theirs or (ours is not None and ours.is_fixed))
         return ours.bound != theirs.bound
-    if ours is None or theirs is None or not _same_measure(entry, other):
+    if ours is None or theirs is None or not same_measure(entry, other):
         return False
     known = dict(theirs.values)
     return any(known.get(name, value) != value for name, value in ours.values)
-
-
-def _same_ledger(left: Entry, right: Entry) -> bool:
-    return left.principal == right.principal and not set(left.streams).isdisjoint(right.streams)
-
-
-def _repeats(left: Entry, right: Entry) -> bool:
-    """The same release, whatever the extent; populations are another rule's matter."""
-    return replace(left, extent=None, population=None) == replace(right, extent=None, population=None)
-
-
-def counts_beside(left: Entry, right: Entry) -> bool:
-    """Both count tuples, of one input or for one measure: windows of two counts lie askew."""
-    if not (left.counts_tuples and right.counts_tuples and _same_ledger(left, right)):
-        return False
-    return left.streams == right.streams or _same_measure(left, right)
-
-
-def _same_measure(left: Entry, right: Entry) -> bool:
-    """The same of entries that share a stream: an attribute is of one stream, whatever that is joined with."""
-    if _measure(left) == _measure(right):
-        return True
-    sums = {left.function, right.function} == {AggFunction.SUM, AggFunction.AVG}
-    return sums and left.attribute == right.attribute and (left.counts_tuples or right.counts_tuples)
-
-
-def _measure(entry: Entry) -> tuple[AggFunction, AttributeOf | None]:
-    function = _kind(entry)
-    return function, None if function is AggFunction.COUNT else entry.attribute
-
-
-def _kind(entry: Entry) -> AggFunction:
-    return _AS_GOOD_AS.get(entry.function, entry.function)
 
 
 def _check_pairs(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Grant]) -> Refused | None:
@@ -254,7 +160,7 @@ def _check_pairs(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Gra
             continue
         code = _conflict(entry, other, grants)
         if code is not None:
-            return Refused(code, _tell(code, entry, other), entry, other)
+            return Refused(code, tell_refusal(code, entry, other), entry, other)
     return None
 
 
@@ -262,16 +168,16 @@ def _conflict(entry: Entry, other: Entry, grants: Mapping[str, Grant]) -> str | 
     same_shape = entry.window == other.window and entry.grouping == other.grouping
     same_streams = entry.streams == other.streams
     same_grant = entry.grant == other.grant and same_streams
-    same_measure = _same_measure(entry, other)
-    if same_measure and (entry.counts_tuples or other.counts_tuples) and not _same_tuples(entry, other):
+    alike = same_measure(entry, other)
+    if alike and (entry.counts_tuples or other.counts_tuples) and not _same_tuples(entry, other):
         return "ledger-tuples"
-    if same_measure and entry.function is AggFunction.AVG and not same_shape:
+    if alike and entry.function is AggFunction.AVG and not same_shape:
         return "ledger-average"
-    if (same_grant or same_measure) and (entry.min_group or other.min_group) and not same_shape:
+    if (same_grant or alike) and (entry.min_group or other.min_group) and not same_shape:
         return "ledger-min-group"
-    if same_streams and (same_grant or same_measure) and not _same_joins(entry, other, grants):
+    if same_streams and (same_grant or alike) and not _same_joins(entry, other, grants):
         return "ledger-join-window"
-    if (same_grant or same_measure) and not _narrowed_apart(entry, other, grants):
+    if (same_grant or alike) and not _narrowed_apart(entry, other, grants):
         return "ledger-narrowing"
     return None
 
@@ -343,12 +249,12 @@ def _check_grids(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Gra
     timed = [each for each in beside if not each.counts_tuples]
     if entry.counts_tuples:
         return None
-    alike = [each for each in timed if _same_measure(entry, each)]
+    alike = [each for each in timed if same_measure(entry, each)]
     off = _off_grid(entry, alike, grants)
     if off is not None:
         grid = _find_grid(entry, alike, grants)
-        return Refused("ledger-grid", _tell_grid(entry, off, grid), entry, off, grid)
-    return _check_made_up(entry, _chain(entry, [each for each in timed if _makes_up(entry, each)]), grants)
+        return Refused("ledger-grid", tell_grid(entry, off, grid), entry, off, grid)
+    return _check_made_up(entry, _chain(entry, [each for each in timed if makes_up(entry, each)]), grants)
 
 
 def _check_made_up(entry: Entry, related: Sequence[Entry], grants: Mapping[str, Grant]) -> Refused | None:
@@ -363,27 +269,22 @@ def _check_made_up(entry: Entry, related: Sequence[Entry], grants: Mapping[str, 
             off = _off_grid(lead, [each for each in parts if each is not lead], grants)
             if off is not None:
                 past = off if lead is entry else lead
-                return Refused("ledger-made-up", _tell("ledger-made-up", entry, past), entry, past)
+                return Refused("ledger-made-up", tell_refusal("ledger-made-up", entry, past), entry, past)
     return None
 
 
 def _is_made_up(entries: Iterable[Entry], attribute: AttributeOf | None) -> bool:
     given = {
-        _kind(each) for each in entries if _kind(each) is AggFunction.COUNT or each.attribute == attribute
+        find_kind(each)
+        for each in entries
+        if find_kind(each) is AggFunction.COUNT or each.attribute == attribute
     }
-    return given >= _AVERAGE
-
-
-def _makes_up(left: Entry, right: Entry) -> bool:
-    """Both belong to SUM = AVG · COUNT of one attribute."""
-    if not {_kind(left), _kind(right)} <= _AVERAGE:
-        return False
-    return AggFunction.COUNT in (_kind(left), _kind(right)) or left.attribute == right.attribute
+    return given >= AVERAGE
 
 
 def _is_part(entry: Entry, function: AggFunction, attribute: AttributeOf | None) -> bool:
     """The function itself, or the average that gives it."""
-    if _kind(entry) is AggFunction.COUNT:
+    if find_kind(entry) is AggFunction.COUNT:
         return function is AggFunction.COUNT
     return entry.function in (function, AggFunction.AVG) and entry.attribute == attribute
 
@@ -466,58 +367,3 @@ def _divisors(number: int) -> set[int]:
             number //= prime
         prime += 1
     return found | {each * number for each in found}
-
-
-def _tell(code: str, entry: Entry, other: Entry) -> str:
-    asked, given = _describe(entry), _describe(other)
-    match code:
-        case "ledger-tuples":
-            return f"{asked} cannot be given beside {given}: tuple windows are given one at a time"
-        case "ledger-made-up":
-            return f"{asked} cannot be given beside {given}: averages, sums and counts would give finer ones together"
-        case "ledger-average":
-            return (
-                f"{asked} cannot be given beside {given}: averages are given in one window and one grouping"
-            )
-        case "ledger-population":
-            return (
-                f"{asked} cannot be given on event time on which {given} was: what grant `{entry.grant}` covers "
-                "has changed since, or is not known to be the same, so that both would tell the difference"
-            )
-        case "ledger-min-group":
-            return f"{asked} cannot be given beside {given}: MIN GROUP allows one window and one grouping"
-        case "ledger-join-window":
-            return f"{asked} cannot be given beside {given}: {_tell_grant(entry, other)} is given with one join window"
-        case "ledger-narrowing":
-            return f"{asked} cannot be given beside {given}: {_tell_grant(entry, other)} was narrowed in another way"
-        case _:
-            raise ValueError(code)
-
-
-def _tell_grant(entry: Entry, other: Entry) -> str:
-    own = f"grant `{entry.grant}`"
-    return own if entry.grant == other.grant else f"{own}, with `{other.grant}`,"
-
-
-def _tell_grid(entry: Entry, other: Entry, grid: LeastWindow | None) -> str:
-    if grid is None:
-        accepted = f"only {_describe_window(other.window)} is"
-    else:
-        accepted = f"sizes and steps that are multiples of {format_duration(grid.size)} are"
-    return (
-        f"{_describe(entry)} cannot be given beside {_describe(other)}: their differences are finer "
-        f"than the grant allows; {accepted} accepted"
-    )
-
-
-def _describe(entry: Entry) -> str:
-    name = "*" if entry.attribute is None else entry.attribute[1]
-    grouped = ", ".join(each[1] for each in entry.grouping)
-    by = f" by {grouped}" if grouped else ""
-    return f"`{entry.function.value}({name})`{by} over {_describe_window(entry.window)}"
-
-
-def _describe_window(window: Window) -> str:
-    if isinstance(window, TupleWindow):
-        return f"{window.size} rows every {window.step}"
-    return f"{format_duration(window.size)} every {format_duration(window.step)}"

@@ -22,8 +22,8 @@ from sluicegate.language.statements import QueryText
 from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.bind import fact_args
 from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.entries import Entry
 from sluicegate.policy.environment import environment
-from sluicegate.policy.ledger import Entry
 from sluicegate.policy.model import Grant, Privilege, Stream, StreamRef, Subject
 from sluicegate.rewrite.asked import denied_streams
 from sluicegate.rewrite.graft import find_prefix, rename_plan, replace_sources, write_attribute

@@ -20,7 +20,7 @@ from sluicegate.expr.rebuild import substitute
 from sluicegate.expr.text import to_text
 from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggCall, Aggregate, Node, Project, walk
 from sluicegate.graph.windows import TupleWindow, Window
-from sluicegate.policy.ledger import AttributeOf, Entry, Extent
+from sluicegate.policy.entries import AttributeOf, Entry, Extent
 from sluicegate.policy.model import Grant, LeastWindow
 from sluicegate.policy.population import Population, find_population
 from sluicegate.rewrite.blocks import AggLeaf, JoinTree, SourceLeaf, Tree, all_blocks, joins, leaves

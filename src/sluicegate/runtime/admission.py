@@ -13,7 +13,8 @@ from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.language.query_syntax import Start
 from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.catalog import Catalog
-from sluicegate.policy.ledger import Entry, Refused, counts_beside
+from sluicegate.policy.entries import Entry, counts_beside
+from sluicegate.policy.ledger import Refused
 from sluicegate.rewrite.manner import OnPartial
 from sluicegate.rewrite.named_results import KeptOut
 from sluicegate.rewrite.notice import Notice

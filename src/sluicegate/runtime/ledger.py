@@ -16,7 +16,8 @@ from threading import Lock
 from typing import TypeAlias
 
 from sluicegate.errors import Diagnostic, DiagnosticError, InvariantError, SluicegateError
-from sluicegate.policy.ledger import Admitted, Entry, Extent, Given, Refused, admit, check_populations
+from sluicegate.policy.entries import Entry, Extent
+from sluicegate.policy.ledger import Admitted, Given, Refused, admit, check_populations
 from sluicegate.policy.model import Grant
 from sluicegate.runtime.ledger_file import DamageError, LedgerFile
 from sluicegate.runtime.ledger_records import ADMITTED, CLOSED, KEPT, Record, read_record, write_record

@@ -18,7 +18,7 @@ from sluicegate.graph.json_expr import (
 )
 from sluicegate.graph.operators import AggFunction
 from sluicegate.graph.windows import TimeWindow, TupleWindow, Window
-from sluicegate.policy.ledger import AttributeOf, Entry, Extent
+from sluicegate.policy.entries import AttributeOf, Entry, Extent
 from sluicegate.policy.population import Population
 
 ADMITTED = "admitted"

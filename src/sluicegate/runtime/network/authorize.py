@@ -17,8 +17,8 @@ from sluicegate.language.query_syntax import StartAt
 from sluicegate.language.resolve import read_query
 from sluicegate.language.xacml.decisions import with_decisions
 from sluicegate.policy.catalog import Catalog
+from sluicegate.policy.entries import Entry
 from sluicegate.policy.environment import environment
-from sluicegate.policy.ledger import Entry
 from sluicegate.policy.model import Follow, Grant, User
 from sluicegate.policy.verdict import standing_of
 from sluicegate.rewrite.manner import USUAL, Manner, OnPartial
