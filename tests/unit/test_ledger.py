@@ -269,6 +269,29 @@ def test_narrowings_under_another_grant_must_be_apart() -> None:
     accept([narrowed], replace(entry("one", 2, of="y"), narrowing=at_least(7)))
 
 
+@pytest.mark.parametrize(
+    ("given", "asked"), [("SUM", "AVG"), ("AVG", "SUM"), ("COUNT", "AVG"), ("AVG", "COUNT")]
+)
+def test_an_average_is_bound_by_what_another_grant_gives_of_its_sum_and_count(given: str, asked: str) -> None:
+    """AVG · COUNT under a copy of the grant is the sum that the grant itself gives."""
+    past = entry("two", 2, function=given)
+    other = entry("one", 2, function=asked)
+    accept([past], other)
+    assert refuse([past], replace(other, narrowing=at_least(1))).code == "ledger-narrowing"
+    assert refuse([replace(past, min_group=5)], entry("one", 4, function=asked)).code == "ledger-min-group"
+    joined = [
+        replace(each, streams=("S", "T"), join_windows=(TimeWindow(size, 0),) * 2)
+        for each, size in ((past, HOUR), (other, 2 * HOUR))
+    ]
+    assert refuse([joined[0]], joined[1]).code == "ledger-join-window"
+
+
+def test_sums_and_counts_alone_do_not_make_each_other_up() -> None:
+    narrowed = replace(entry("one", 2, function="COUNT"), narrowing=at_least(1))
+    accept([entry("two", 2)], narrowed)
+    accept([entry("two", 2)], replace(entry("one", 2, function="AVG", of="y"), narrowing=at_least(1)))
+
+
 def test_narrowings_are_compared_by_streams_whatever_their_aliases() -> None:
     grants = {
         name: replace(GRANTS["two"], name=name, streams=tuple(StreamRef(*each) for each in streams))

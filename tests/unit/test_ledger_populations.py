@@ -155,6 +155,22 @@ def test_a_copy_of_the_grant_does_not_help(make_engine: MakeEngine) -> None:
     assert refuse(engine, REPLAY).code == "ledger-population"
 
 
+def test_an_average_and_a_count_of_a_copy_tell_no_more_than_the_sum(make_engine: MakeEngine) -> None:
+    functions = "AGGREGATE (SUM (x), AVG (x), COUNT (*)) ON S WHERE id IN fleet"
+    before, after = (text.replace("SUM (x) ON S WHERE id IN fleet", functions) for text in (BEFORE, AFTER))
+    engine = make_engine(before)
+    push(engine, 0, 60)
+    engine.remove(engine.register("u", REPLAY))
+    engine.apply(read_catalog(after + COPY.replace("SUM (x) ON S WHERE id IN fleet", functions)))
+    averages = "SELECT AVG(x), COUNT(*) FROM S [RANGE 10 MINUTES]"
+    assert refuse(engine, f"{averages} START AT EARLIEST").code == "ledger-population"
+    assert (
+        refuse(engine, "SELECT AVG(x) FROM S [RANGE 10 MINUTES] START AT EARLIEST").code
+        == "ledger-population"
+    )
+    engine.register("u", f"{averages} START AT LATEST")
+
+
 def test_a_changed_profile_is_another_population(make_engine: MakeEngine) -> None:
     engine = make_engine(BEFORE)
     push(engine, 0, 60)

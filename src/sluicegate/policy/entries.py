@@ -120,3 +120,12 @@ def makes_up(left: Entry, right: Entry) -> bool:
     if not {find_kind(left), find_kind(right)} <= AVERAGE:
         return False
     return AggFunction.COUNT in (find_kind(left), find_kind(right)) or left.attribute == right.attribute
+
+
+def related(left: Entry, right: Entry) -> bool:
+    """What the one tells and the other does not, both tell: the same measure, or an average with its sum or its count.
+
+    An average times a count is a sum, so that a grant's average and count are as good as the sum that another grant gives.
+    """
+    averages = AggFunction.AVG in (left.function, right.function)
+    return same_measure(left, right) or (averages and makes_up(left, right))

@@ -17,7 +17,8 @@ Where R8 leaves room it is read towards "no":
   of AVG lie on the grids of the other two. Over tuple windows the count is known, so SUM and AVG are one function.
 - FIRST, LAST, MIN, MAX of a large window follow from those of its cells: they may use the grid.
 - Narrowings, join windows and MIN GROUP are matters of a grant, whatever the function; they also bind what other
-  grants give of the same function and attribute: who holds the grant option can make another of the same kind.
+  grants give of the same function and attribute, and an average with the sums and counts that it makes up: who holds
+  the grant option can make another of the same kind.
 - A grant that is gone allows nothing finer than what it gave.
 - The same event time is told of one population: where a fact or the profile changed, further windows begin behind it.
 """
@@ -40,6 +41,7 @@ from sluicegate.policy.entries import (
     Extent,
     find_kind,
     makes_up,
+    related,
     repeats,
     same_ledger,
     same_measure,
@@ -142,13 +144,14 @@ def check_populations(past: Iterable[Given], asked: Iterable[Entry], since: int 
 
 def _is_other_population(entry: Entry, other: Entry) -> bool:
     ours, theirs = entry.population, other.population
-    if entry.grant == other.grant and entry.streams == other.streams:
-        if ours is None or theirs is None:
-            # of before populations were recorded: one that names nothing that changes is taken for the same
-            return not (ours is theirs or (ours is not None and ours.is_fixed))
-        return ours.bound != theirs.bound
-    if ours is None or theirs is None or not same_measure(entry, other):
+    same_grant = entry.grant == other.grant and entry.streams == other.streams
+    if not same_grant and not related(entry, other):
         return False
+    if ours is None or theirs is None:
+        # of before populations were recorded: one that names nothing that changes is taken for the same
+        return same_grant and not (ours is theirs or (ours is not None and ours.is_fixed))
+    if same_grant:
+        return ours.bound != theirs.bound
     known = dict(theirs.values)
     return any(known.get(name, value) != value for name, value in ours.values)
 
@@ -167,17 +170,17 @@ def _check_pairs(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Gra
 def _conflict(entry: Entry, other: Entry, grants: Mapping[str, Grant]) -> str | None:
     same_shape = entry.window == other.window and entry.grouping == other.grouping
     same_streams = entry.streams == other.streams
-    same_grant = entry.grant == other.grant and same_streams
     alike = same_measure(entry, other)
+    bound = (entry.grant == other.grant and same_streams) or related(entry, other)
     if alike and (entry.counts_tuples or other.counts_tuples) and not _same_tuples(entry, other):
         return "ledger-tuples"
     if alike and entry.function is AggFunction.AVG and not same_shape:
         return "ledger-average"
-    if (same_grant or alike) and (entry.min_group or other.min_group) and not same_shape:
+    if bound and (entry.min_group or other.min_group) and not same_shape:
         return "ledger-min-group"
-    if same_streams and (same_grant or alike) and not _same_joins(entry, other, grants):
+    if same_streams and bound and not _same_joins(entry, other, grants):
         return "ledger-join-window"
-    if (same_grant or alike) and not _narrowed_apart(entry, other, grants):
+    if bound and not _narrowed_apart(entry, other, grants):
         return "ledger-narrowing"
     return None
 
