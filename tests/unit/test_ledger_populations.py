@@ -254,5 +254,8 @@ def test_what_an_older_ledger_says_was_given_is_of_an_unknown_population(
     again = make_engine(BEFORE)
     told = refuse(again, REPLAY)
     assert (told.code, bool(told.help)) == ("ledger-population", True)
+    # nor under another grant: it may have told of any
+    again.apply(read_catalog(BEFORE.replace("CREATE GRANT fleet", "CREATE GRANT moved")))
+    assert refuse(again, REPLAY).code == "ledger-population"
     again.register("u", STEADY)
     again.register("u", LIVE)

@@ -149,7 +149,7 @@ def _is_other_population(entry: Entry, other: Entry) -> bool:
         return False
     if ours is None or theirs is None:
         # of before populations were recorded: one that names nothing that changes is taken for the same
-        return same_grant and not (ours is theirs or (ours is not None and ours.is_fixed))
+        return not (ours is theirs or (ours is not None and ours.is_fixed))
     if same_grant:
         return ours.bound != theirs.bound
     known = dict(theirs.values)
