@@ -11,9 +11,15 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.expr.nodes import Literal
+from sluicegate.expr.types import INT
+from sluicegate.language.fold import apply
 from sluicegate.language.load import read_catalog
+from sluicegate.language.parse_statements import parse_statements
 from sluicegate.policy.bind import Binder
+from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.population import Population, find_population
+from sluicegate.source import SourceText
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
@@ -23,6 +29,7 @@ import pyarrow as pa
 from sluicegate.runtime import engine as engine_module
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.ledger_file import _format, _parse
+from sluicegate.runtime.network.seats import Seat
 
 LOCAL: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
 MINUTE = 60_000_000
@@ -76,7 +83,7 @@ def push(engine: Engine, begin: int, end: int) -> None:
     engine.push("S", pa.table({"ts": times, "id": one, "x": one}))
 
 
-def refuse(engine: Engine, query: str, user: str = "u") -> Diagnostic:
+def refuse(engine: Engine, query: str, user: str | Seat = "u") -> Diagnostic:
     with pytest.raises(DiagnosticError) as error:
         engine.register(user, query)
     return error.value.diagnostics[0]
@@ -85,6 +92,11 @@ def refuse(engine: Engine, query: str, user: str = "u") -> Diagnostic:
 def population(text: str, grant: str, user: str = "u") -> Population:
     catalog = read_catalog(text)
     return find_population(Binder(catalog, catalog.users[user]), catalog.grants[grant])
+
+
+def pass_on(catalog: Catalog, author: str, text: str) -> Catalog:
+    """With a grant that the author makes by the grant option."""
+    return apply(catalog, parse_statements(SourceText("<grant>", text)), author)
 
 
 def make_old(folder: Path) -> None:
@@ -179,6 +191,55 @@ def test_a_changed_profile_is_another_population(make_engine: MakeEngine) -> Non
     assert refuse(engine, MINE).code == "ledger-population"
     engine.apply(read_catalog(BEFORE))
     engine.register("u", MINE)
+
+
+LEVELS = """
+    CREATE STREAM S (ts TIMESTAMP, id INT, x INT) TIMESTAMP BY ts; CREATE ROLE Crew;
+    CREATE USER u ROLES (Crew) SET (level = {}); CREATE USER friend;
+    CREATE GRANT g SUM (x) ON S WHERE id < self.level TO Crew WITH GRANT OPTION;
+"""
+WRITTEN_OUT = "CREATE GRANT {} SUM (x) ON S WHERE id < {} TO USER {} WITH GRANT OPTION;"
+
+
+@pytest.mark.parametrize("first", ["grant", "copy"])
+def test_a_copy_with_the_profile_written_out_is_of_the_same_population(
+    make_engine: MakeEngine, first: str
+) -> None:
+    low, high = (read_catalog(LEVELS.format(level)) for level in (1, 2))
+    engine = make_engine(LEVELS.format(1))
+    push(engine, 0, 60)
+    if first == "copy":
+        engine.apply(pass_on(low, "u", WRITTEN_OUT.format("mine", 1, "u")))
+    engine.remove(engine.register("u", REPLAY))
+    engine.apply(pass_on(high, "u", WRITTEN_OUT.format("mine", 2, "u")) if first == "grant" else high)
+    assert refuse(engine, REPLAY).code == "ledger-population"
+    engine.register("u", LIVE)
+
+
+def test_a_copy_that_comes_back_by_a_friend_is_of_the_same_population(make_engine: MakeEngine) -> None:
+    engine = make_engine(LEVELS.format(1))
+    push(engine, 0, 60)
+    engine.remove(engine.register("u", REPLAY))
+    high = pass_on(read_catalog(LEVELS.format(2)), "u", WRITTEN_OUT.format("there", 2, "friend"))
+    high = pass_on(high, "friend", WRITTEN_OUT.format("back", 2, "u"))
+    found = find_population(Binder(high, high.users["u"]), high.grants["back"])
+    assert [name for name, _ in found.values] == ["self.level"]
+    theirs = find_population(Binder(high, high.users["friend"]), high.grants["there"])
+    assert [name for name, _ in theirs.values] == ["u.self.level"]
+    engine.apply(high)
+    assert refuse(engine, REPLAY).code == "ledger-population"
+
+
+def test_no_session_hides_what_a_copy_rests_on(make_engine: MakeEngine) -> None:
+    engine = make_engine(LEVELS.format(1))
+    push(engine, 0, 60)
+    engine.remove(engine.register("u", REPLAY))
+    engine.apply(pass_on(read_catalog(LEVELS.format(2)), "u", WRITTEN_OUT.format("mine", 2, "u")))
+    assert refuse(engine, REPLAY, Seat("u", roles=frozenset())).code == "ledger-population"
+    # whose sign-in gives the value of before
+    again = engine.find(engine.register(Seat("u", profile=(("level", Literal(1, INT)),)), REPLAY))
+    assert again is not None
+    assert [each.grant for each in again.allowed.releases] == ["g"]
 
 
 def test_what_moves_is_given_as_it_comes(make_engine: MakeEngine) -> None:

@@ -220,7 +220,7 @@ class Results:
             what = "pass on" if delegating else "see"
             return _end(name, f"its owner may not {what} what it is made of")
         below = tuple(self._name_results(source.stream for source in sources(draft.plan.root)))
-        releases = find_releases(draft, maker, None)
+        releases = find_releases(draft, maker, None, self._catalog)
         refusal = self._find_refusal(stream, draft, below, delegating)
         if refusal is not None:
             return Made(name, maker, draft.plan, releases, below, refusal, delegating)

@@ -20,6 +20,7 @@ from sluicegate.expr.rebuild import substitute
 from sluicegate.expr.text import to_text
 from sluicegate.graph.operators import INTERNAL_FUNCTIONS, AggCall, Aggregate, Node, Project, walk
 from sluicegate.graph.windows import TupleWindow, Window
+from sluicegate.policy.catalog import Catalog
 from sluicegate.policy.entries import AttributeOf, Entry, Extent
 from sluicegate.policy.model import Grant, LeastWindow
 from sluicegate.policy.population import Population, find_population
@@ -36,8 +37,13 @@ NO_WINDOW = TupleWindow(0, 0)
 """Where a stream takes no part in a join, or time does not part its pairs: joins by tuples have no such release."""
 
 
-def find_releases(draft: Draft, user: str, extent: Extent | None) -> tuple[Entry, ...]:
-    """One entry for each aggregate grant in the plan and function of it; none where no row bears a grant's name."""
+def find_releases(
+    draft: Draft, user: str, extent: Extent | None, catalog: Catalog | None = None
+) -> tuple[Entry, ...]:
+    """One entry for each aggregate grant in the plan and function of it; none where no row bears a grant's name.
+
+    `catalog` is the whole one, where the query was rewritten for a session or without some grants.
+    """
     if draft.binder.user.name != user:
         raise InvariantError(f"the query was not rewritten for `{user}`")
     if draft.plan is None:
@@ -46,7 +52,7 @@ def find_releases(draft: Draft, user: str, extent: Extent | None) -> tuple[Entry
     _check_labels(draft.plan.root, draft.plan.label, granted)
     found: dict[Entry, None] = {}
     for node in granted:
-        for release in _find_origins(draft, node):
+        for release in _find_origins(draft, node, catalog):
             found.update(dict.fromkeys(release.entries(user, extent)))
     return tuple(found)
 
@@ -67,7 +73,7 @@ def _check_labels(root: Node, label: Column | None, granted: list[Aggregate]) ->
         raise _refuse("rows would bear other names than those of the grants that give them")
 
 
-def _find_origins(draft: Draft, node: Aggregate) -> list[_Release]:
+def _find_origins(draft: Draft, node: Aggregate, catalog: Catalog | None) -> list[_Release]:
     """What the rewriter made the aggregate from; several where a grant fits a self-join in several ways."""
     names = {call.field.qualifier for call in _calls(node)}
     known = {
@@ -79,7 +85,7 @@ def _find_origins(draft: Draft, node: Aggregate) -> list[_Release]:
     found = [
         release
         for leaf in known.values()
-        for release in _find_releases(draft, leaf)
+        for release in _find_releases(draft, leaf, catalog)
         if node.by == (release.candidate.grant.name,) and release.gives(node)
     ]
     if not found:
@@ -87,7 +93,7 @@ def _find_origins(draft: Draft, node: Aggregate) -> list[_Release]:
     return found
 
 
-def _find_releases(draft: Draft, leaf: AggLeaf) -> Iterator[_Release]:
+def _find_releases(draft: Draft, leaf: AggLeaf, catalog: Catalog | None) -> Iterator[_Release]:
     """The aggregate's candidates that were not refused, each with the way in which its grant lies over the sources."""
     sources = tuple(each.source for each in leaves(leaf.input.tree) if isinstance(each, SourceLeaf))
     candidates = draft.candidates.aggregates.get(leaf.name, ())
@@ -101,7 +107,7 @@ def _find_releases(draft: Draft, leaf: AggLeaf) -> Iterator[_Release]:
                 raise _refuse(f"`{grant.name}` fits the query in another way than is known")
             if candidate.refusal is None:
                 places = {way[ref.alias].alias: place for place, ref in enumerate(grant.streams)}
-                yield _Release(leaf, candidate, places, find_population(draft.binder, grant))
+                yield _Release(leaf, candidate, places, find_population(draft.binder, grant, catalog))
 
 
 @dataclass(frozen=True)

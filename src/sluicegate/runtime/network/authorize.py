@@ -118,7 +118,7 @@ def authorize(
             find_layout(plan),
             (*tell_warnings(asked.warnings), *notices),
             asked.start,
-            find_releases(draft, user, None),
+            find_releases(draft, user, None, deciding),
             follow,
             _mark(plan, shaped, known),
             without,
