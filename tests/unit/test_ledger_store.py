@@ -26,7 +26,8 @@ from sluicegate.policy.ledger import Admitted, Refused
 from sluicegate.policy.model import Grant, LeastWindow, Privilege, StreamRef, Subject
 from sluicegate.rewrite.pipeline import rewrite
 from sluicegate.rewrite.releases import find_releases
-from sluicegate.runtime.ledger import UNKNOWN, Ledger
+from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.ledger_account import UNKNOWN
 from sluicegate.runtime.ledger_records import ADMITTED, Record, read_record, write_record
 from sluicegate.targets.ledger_codes import LEDGER_STORE_CODES
 from sluicegate.testing.cases import random_case

@@ -83,23 +83,43 @@ class Refused:
     grid: LeastWindow | None = None
 
 
-def admit(past: Sequence[Entry], asked: Sequence[Entry], grants: Mapping[str, Grant]) -> Admitted | Refused:
-    """Whether all that is asked may be given beside the past and beside each other (R8)."""
+def admit(
+    past: Sequence[Entry],
+    asked: Sequence[Entry],
+    grants: Mapping[str, Grant],
+    told: Sequence[Entry] | None = None,
+    since: int | None = None,
+) -> Admitted | Refused:
+    """Whether all that is asked may be given beside the past and beside each other (R8).
+
+    `told`: the past, each on the event time that it tells of, where entries of the past say more than that. `since`: no window
+    asked for begins before it. What tells of nothing behind it is no pair of what is asked; grids go by the past itself.
+    """
     continues: list[Entry] = []
     for at, entry in enumerate(asked):
         if entry.min_group and entry.window.step < entry.window.size:
             message = f"{describe_entry(entry)} cannot be given: under MIN GROUP windows do not overlap"
             return Refused("ledger-min-group", message, entry, entry)
+        extent = _find_extent(entry, since)
         pool = [each for each in past if same_ledger(entry, each)]
-        if any(repeats(entry, each) and each.during.covers(entry.during) for each in pool):
-            continues += [each for each in pool if entry.counts_tuples and repeats(entry, each)]
-            continue
-        beside = pool + [each for each in asked[:at] if same_ledger(entry, each)]
-        refused = _check_pairs(entry, beside, grants) or _check_grids(entry, beside, grants)
-        if refused is not None:
-            return refused
-        continues += [each for each in pool if entry.counts_tuples and repeats(entry, each)]
+        near = pool if told is None else [each for each in told if same_ledger(entry, each)]
+        repeated = [each for each in pool if entry.counts_tuples and repeats(entry, each)]
+        if not any(repeats(entry, each) and each.during.covers(extent) for each in near):
+            siblings = [each for each in asked[:at] if same_ledger(entry, each)]
+            refused = _check_pairs(entry, extent, [*near, *siblings], grants)
+            refused = refused or _check_grids(entry, [*pool, *siblings], grants)
+            if refused is not None:
+                return refused
+        continues += repeated
     return Admitted(tuple(asked), tuple(dict.fromkeys(continues)))
+
+
+def _find_extent(entry: Entry, since: int | None) -> Extent:
+    """The event time that it tells of; of windows of tuples it is not sure that they tell nothing of before they began."""
+    begin, end = entry.during.begin, entry.during.end
+    if since is None or entry.counts_tuples:
+        return entry.during
+    return Extent(since if begin is None else max(since, begin), end)
 
 
 def admit_each(
@@ -156,10 +176,12 @@ def _is_other_population(entry: Entry, other: Entry) -> bool:
     return any(known.get(name, value) != value for name, value in ours.values)
 
 
-def _check_pairs(entry: Entry, beside: Sequence[Entry], grants: Mapping[str, Grant]) -> Refused | None:
+def _check_pairs(
+    entry: Entry, extent: Extent, beside: Sequence[Entry], grants: Mapping[str, Grant]
+) -> Refused | None:
     """The rules that two entries on common event time keep or break by themselves."""
     for other in beside:
-        if not entry.during.overlaps(other.during):
+        if not extent.overlaps(other.during):
             continue
         code = _conflict(entry, other, grants)
         if code is not None:

@@ -19,7 +19,8 @@ from sluicegate.rewrite.manner import OnPartial
 from sluicegate.rewrite.named_results import KeptOut
 from sluicegate.rewrite.notice import Notice
 from sluicegate.runtime.feed.source_log import SourceLog
-from sluicegate.runtime.ledger import UNKNOWN, Ledger, Read
+from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.ledger_account import UNKNOWN, Read
 from sluicegate.runtime.network.authorize import Allowed, is_same_for
 from sluicegate.runtime.network.beginnings import find_greatest, find_since
 from sluicegate.runtime.network.graphs import Graphs

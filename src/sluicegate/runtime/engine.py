@@ -34,7 +34,8 @@ from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
-from sluicegate.runtime.ledger import UNKNOWN, Ledger, Read
+from sluicegate.runtime.ledger import Ledger
+from sluicegate.runtime.ledger_account import UNKNOWN, Read
 from sluicegate.runtime.loop import Loop
 from sluicegate.runtime.network.authorize import Allowed, find_changed
 from sluicegate.runtime.network.beginnings import begin, find_since, list_streams

@@ -1,0 +1,134 @@
+"""R8 beside what has ended and what is about to: on the same event time, and with nothing told that is not on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sluicegate.errors import DiagnosticError
+from sluicegate.language.load import read_catalog
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+
+from sluicegate.runtime import engine as engine_module
+from sluicegate.runtime.engine import Engine
+
+LOCAL: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
+MINUTE = 60_000_000
+STREAMS = """
+    CREATE STREAM S (ts TIMESTAMP, id INT, x INT) TIMESTAMP BY ts;
+    CREATE STREAM T (ts TIMESTAMP, id INT) TIMESTAMP BY ts;
+    CREATE USER u; CREATE USER reader;
+"""
+LEAST = "WINDOW AT LEAST '10 minutes' STEP AT LEAST '10 minutes'"
+FLEET = f"CREATE GRANT fleet SUM (x) ON S WHERE id IN fleet('acme') {LEAST} TO USER u;"
+BEFORE, AFTER = "SET FACT fleet('acme') = {1, 2, 3};", "SET FACT fleet('acme') = {1, 2};"
+RESULT = """
+    CREATE STREAM R OWNER u AS SELECT SUM(x) AS s FROM S [RANGE 10 MINUTES];
+    CREATE GRANT reads READ (*) ON R TO USER reader;
+"""
+LIVE = "SELECT SUM(x) FROM S [RANGE 10 MINUTES]"
+MakeEngine = Callable[[str], Engine]
+
+
+@pytest.fixture
+def make_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """One after another over the same folder."""
+    made: list[Engine] = []
+    monkeypatch.setattr(engine_module, "check_session", lambda _: None)
+    monkeypatch.setattr(engine_module, "check_shared", lambda *_: None)
+
+    def make(text: str, push: bool = True) -> Engine:
+        if made:
+            made[-1].stop()
+        made.append(Engine(LOCAL, read_catalog(text), tmp_path / "state", push=push))
+        return made[-1]
+
+    yield make
+    made[-1].stop()
+
+
+def push(engine: Engine, begin: int, end: int) -> None:
+    times = pa.array([at * MINUTE for at in range(begin, end)], pa.timestamp("us", "UTC"))
+    one = pa.array([1] * (end - begin), pa.int32())
+    engine.push("S", pa.table({"ts": times, "id": one, "x": one}))
+
+
+def refuse(engine: Engine, query: str) -> str:
+    with pytest.raises(DiagnosticError) as error:
+        engine.register("u", query)
+    return error.value.diagnostics[0].code
+
+
+def delay(engine: Engine, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> None:
+    """Something comes in while a version is judged: neither feeds nor ticks wait for that."""
+    judge = engine._judge
+
+    def slow(*given: Any) -> Any:
+        found = judge(*given)
+        meanwhile()
+        return found
+
+    monkeypatch.setattr(engine, "_judge", slow)
+
+
+AVERAGES = f"CREATE GRANT g AGGREGATE (AVG (x), SUM (x)) ON S NARROW BY (id) {LEAST} TO USER u;"
+
+
+def test_what_has_ended_does_not_stand_against_later_event_time(make_engine: MakeEngine) -> None:
+    engine = make_engine(STREAMS + AVERAGES)
+    ten, twenty = (f"SELECT AVG(x) FROM S [RANGE {size} MINUTES]" for size in (10, 20))
+    first = engine.register("u", ten)
+    push(engine, 0, 60)
+    assert refuse(engine, twenty) == "ledger-average"
+    engine.remove(first)
+    assert refuse(engine, f"{twenty} START AT EARLIEST") == "ledger-average"
+    assert refuse(engine, f"{twenty} START AT TIMESTAMP '1970-01-01 00:50:00'") == "ledger-average"
+    second = engine.register("u", twenty)
+    # that it is given from now on does not let it be read on event time of before
+    assert refuse(engine, f"{twenty} START AT EARLIEST") == "ledger-average"
+    assert refuse(engine, ten) == "ledger-average"
+    engine.register("u", twenty, "same")
+    push(engine, 60, 120)
+    for each in (second, "same"):
+        engine.remove(each)
+    assert refuse(engine, f"{twenty} START AT EARLIEST") == "ledger-average"
+    assert refuse(engine, f"{ten} START AT EARLIEST") == "ledger-average"
+    engine.register("u", ten, "again")
+    engine.remove("again")
+    engine.register("u", f"{LIVE} WHERE id = 1")
+
+
+def test_after_a_restart_what_is_given_since_later_is_not_given_from_before(make_engine: MakeEngine) -> None:
+    engine = make_engine(STREAMS + AVERAGES)
+    ten, twenty = (f"SELECT AVG(x) FROM S [RANGE {size} MINUTES]" for size in (10, 20))
+    first = engine.register("u", ten)
+    push(engine, 0, 60)
+    engine.remove(first)
+    engine.register("u", twenty, "on")
+    again = make_engine(STREAMS + AVERAGES)
+    assert [each.handle for each in again.running] == ["on"]
+    assert refuse(again, f"{twenty} START AT EARLIEST") == "ledger-average"
+
+
+def test_windows_of_tuples_stand_against_what_has_ended(make_engine: MakeEngine) -> None:
+    """They may tell of tuples that came late."""
+    rows = "CREATE GRANT rows SUM (x) ON S WINDOW AT LEAST 5 ROWS STEP AT LEAST 5 ROWS TO USER u;"
+    engine = make_engine(STREAMS + rows + AVERAGES)
+    counted, timed = "SELECT SUM(x) FROM S [ROWS 5]", f"{LIVE} START AT LATEST"
+    engine.register("u", counted, "counted")
+    push(engine, 0, 60)
+    engine.remove("counted")
+    assert refuse(engine, "SELECT SUM(x) FROM S [ROWS 10]") == "ledger-tuples"
+    assert refuse(engine, f"{LIVE} START AT EARLIEST") == "ledger-tuples"
+    engine.register("u", timed, "timed")
+    push(engine, 60, 70)
+    engine.remove("timed")
+    assert refuse(engine, counted) == "ledger-tuples"
