@@ -132,3 +132,93 @@ def test_windows_of_tuples_stand_against_what_has_ended(make_engine: MakeEngine)
     push(engine, 60, 70)
     engine.remove("timed")
     assert refuse(engine, counted) == "ledger-tuples"
+
+
+def test_what_is_told_while_a_version_is_judged_is_on_record(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(STREAMS + FLEET + RESULT + BEFORE)
+    engine.register("u", LIVE, "live")
+    engine.register("reader", "SELECT s FROM R", "reads")
+    push(engine, 0, 60)
+    came = iter([(60, 120), (120, 130)])
+    delay(engine, monkeypatch, lambda: push(engine, *next(came)))
+    assert engine.apply(read_catalog(STREAMS + FLEET + RESULT + AFTER)) == {}
+    assert {each.since for each in engine.running} == {129 * MINUTE + 1}
+    old = [each for each in engine.ledger.past("u") if each.extent is not None]
+    assert {each.during.end for each in old} == {129 * MINUTE + 1}
+    for handle in ("live", "reads"):
+        engine.remove(handle)
+    for at in ("00:30", "01:00", "02:00"):
+        assert refuse(engine, f"{LIVE} START AT TIMESTAMP '1970-01-01 {at}:00'") == "ledger-population"
+    engine.register("u", LIVE)
+
+
+def test_what_is_told_while_a_query_is_to_end_is_on_record(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(STREAMS + FLEET + BEFORE)
+    engine.register("u", LIVE, "live")
+    push(engine, 0, 60)
+    delay(engine, monkeypatch, lambda: push(engine, 60, 120))
+    assert set(engine.apply(read_catalog(STREAMS + AFTER))) == {"live"}
+    (found,) = engine.ledger.past("u")
+    assert found.during.end == 119 * MINUTE + 1
+    engine.apply(read_catalog(STREAMS + FLEET + AFTER))
+    assert refuse(engine, f"{LIVE} START AT TIMESTAMP '1970-01-01 01:30:00'") == "ledger-population"
+
+
+def test_what_was_told_before_a_crash_between_two_versions_is_on_record(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(STREAMS + FLEET + BEFORE)
+    engine.register("u", LIVE, "live")
+    push(engine, 0, 60)
+    delay(engine, monkeypatch, lambda: push(engine, 60, 120))
+
+    def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "_put_in_force", crash)
+    with pytest.raises(KeyboardInterrupt):
+        engine.apply(read_catalog(STREAMS + FLEET + AFTER))
+    again = make_engine(STREAMS + FLEET + AFTER)
+    assert [each.handle for each in again.running] == ["live"]
+    assert refuse(again, f"{LIVE} START AT TIMESTAMP '1970-01-01 01:30:00'") == "ledger-population"
+
+
+def test_judging_that_fails_lets_nothing_leave(
+    make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(STREAMS + FLEET + BEFORE)
+    engine.register("u", LIVE, "live")
+    push(engine, 0, 60)
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_judge", fail)
+        with pytest.raises(MemoryError):
+            engine.apply(read_catalog(STREAMS + FLEET + AFTER))
+    (found,) = engine.ledger.past("u")
+    assert found.during.end is None
+
+
+@pytest.mark.parametrize("other", ["gone", "anew"])
+def test_a_query_that_ends_does_not_stand_against_one_that_goes_on(
+    make_engine: MakeEngine, other: str
+) -> None:
+    pair = "CREATE GRANT pair SUM (S.x) ON S, T WHERE S.id IN fleet('acme') AND S.id = T.id TO USER u;"
+    engine = make_engine(STREAMS + FLEET + pair + BEFORE)
+    joined = "SELECT x AS s FROM S [RANGE 10 MINUTES] JOIN T [RANGE 10 MINUTES] ON S.id = T.id"
+    engine.register("u", f"SELECT SUM(s) FROM ({joined}) AS p [RANGE 10 MINUTES]", "ends")
+    engine.register("u", LIVE, "goes on")
+    push(engine, 0, 60)
+    text = STREAMS + FLEET + AFTER
+    if other == "anew":
+        text = text.replace("T (ts TIMESTAMP, id INT)", "T (ts TIMESTAMP, id INT, y INT)") + pair
+    assert set(engine.apply(read_catalog(text))) == {"ends"}
+    assert [each.handle for each in engine.running] == ["goes on"]
+    ended = [each for each in engine.ledger.past("u") if each.grant == "pair"]
+    assert {each.during.end for each in ended} == {59 * MINUTE + 1}

@@ -126,10 +126,32 @@ class Admission:
             return UNKNOWN
         return max(find_greatest(known, named), default=None)
 
-    def release(self, query: Running, logs: Logs | None = None) -> None:
-        """What the query was given stays on record, up to the event time that it has read, in `logs` if others are open now."""
-        read = self.find_read(query.allowed.streams, logs)
-        self.ledger.close(query.user, query.allowed.releases, read, query.handle)
+    def release(self, query: Running, logs: Logs | None = None, besides: Iterable[Entry] = ()) -> None:
+        """What the query was given, `besides` what it goes on being given, stays on record up to the event time that it has
+        read, in `logs` if others are open now.
+        """
+        kept = set(besides)
+        over = [each for each in query.allowed.releases if each not in kept]
+        self.ledger.close(query.user, over, self.find_read(query.allowed.streams, logs), query.handle)
+
+    def make_way(
+        self, catalogs: Iterable[Catalog], instead: Mapping[str, Allowed | None], logs: Logs
+    ) -> None:
+        """What changes or ends counts as ended where it is, for all queries before any is judged: each is weighed against the
+        others (R8). What they tell until the version is in force is on record when they are released.
+
+        `instead`, by handle: what they are to have now; None: nothing.
+        """
+        if self.ledger.damage is not None:
+            return
+        for handle in instead:
+            query = self.running[handle]
+            read = self.find_read(query.allowed.streams, logs)
+            self.ledger.leave(query.user, query.allowed.releases, read, handle)
+        now = {handle: query.allowed for handle, query in self.running.items()} | dict(instead)
+        held = [each for each in now.values() if each is not None]
+        for maker, name, entry, read in self._find_unheld(catalogs, held, logs):
+            self.ledger.leave(maker, [entry], read, _name_account(name))
 
     def settle(self, recorded: Recorded, read: Read) -> None:
         """A query of before a restart is given nothing more: what it was given stays, up to what it had read."""
@@ -187,30 +209,34 @@ class Admission:
             self.lent.discard((maker, name, entry))
             self.ledger.close(maker, [entry], None, _name_account(name))
 
-    def release_results(
-        self, *catalogs: Catalog, logs: Logs | None = None, instead: Mapping[str, Allowed] | None = None
-    ) -> None:
-        """Named results of these catalogs that nobody reads any more, or no longer so, give their makers nothing further.
-
-        `instead`, by handle: what queries are to have that still have something else.
-        """
+    def release_results(self, *catalogs: Catalog, logs: Logs | None = None) -> None:
+        """Named results of these catalogs that nobody reads any more, or no longer so, give their makers nothing further."""
         if self.ledger.damage is not None:
             return
-        now = {handle: query.allowed for handle, query in self.running.items()} | dict(instead or {})
-        held = {each for allowed in now.values() for each in _lend(allowed)}
+        now = [each.allowed for each in self.running.values()]
+        for maker, name, entry, read in self._find_unheld(catalogs, now, logs):
+            self.ledger.close(maker, [entry], read, _name_account(name))
+            self.lent.discard((maker, name, entry))
+
+    def _find_unheld(
+        self, catalogs: Iterable[Catalog], now: Iterable[Allowed], logs: Logs | None
+    ) -> list[tuple[str, str, Entry, Read]]:
+        """What results of these catalogs give their makers that none of the queries has, and how far it was read."""
+        held = {each for allowed in now for each in _lend(allowed)}
         streams = [
             each for catalog in catalogs for each in catalog.streams.values() if each.query is not None
         ]
+        made = sorted({(each.owner, each.name) for each in streams if each.owner is not None})
         # all logs: what a result of results has read is in none of its own
         known = self.logs if logs is None else logs
         last = self.find_read(known, known)
-        for maker, name in sorted({(each.owner, each.name) for each in streams if each.owner is not None}):
-            given = self.ledger.open_entries(maker, _name_account(name))
-            for each in [each for each in given if (maker, name, each) not in held]:
-                # of what another process gave nobody knows any more how far it was read
-                read = last if (maker, name, each) in self.lent else UNKNOWN
-                self.ledger.close(maker, [each], read, _name_account(name))
-                self.lent.discard((maker, name, each))
+        # of what another process gave nobody knows any more how far it was read
+        return [
+            (maker, name, each, last if (maker, name, each) in self.lent else UNKNOWN)
+            for maker, name in made
+            for each in self.ledger.open_entries(maker, _name_account(name))
+            if (maker, name, each) not in held
+        ]
 
     def _admit_results(
         self, catalog: Catalog, allowed: Allowed, since: int | None, added: list[Lent]

@@ -306,10 +306,14 @@ class Engine:
             logs = dict(self.feeds.logs)
             touched = find_touched(self._running, self.catalog, catalog)
             asked = {handle: self._ask_again(catalog, each) for handle, each in touched}
-            self._make_room(catalog, asked, logs)
-            decided = {
-                handle: self._judge(catalog, self._running[handle], each) for handle, each in asked.items()
-            }
+            try:
+                self._make_way(catalog, asked, logs)
+                decided = {
+                    handle: self._judge(catalog, self._running[handle], each)
+                    for handle, each in asked.items()
+                }
+            finally:
+                self.ledger.stay()
             withdrawn = {handle: each for handle, each in decided.items() if isinstance(each, str)}
             failed: list[Exception] = []
             with self.gate.lock:
@@ -332,13 +336,22 @@ class Engine:
     def _put_in_force(
         self, handle: str, decision: Allowed | str, logs: Mapping[str, SourceLog] | None = None
     ) -> None:
+        query = self._running[handle]
+        changes = isinstance(decision, Allowed) and decision.mark != query.allowed.mark
+        if changes and isinstance(decision, Allowed):
+            # only here, under the lock: the version before has told all that it will
+            decision = _attempt(partial(self._leave_off, query, decision, logs))
         if isinstance(decision, str):
             try:
                 self._forget(handle, logs=logs)
             finally:
                 self._end(handle, partial(self.gate.withdraw, handle, decision))
-        elif decision.mark != self._running[handle].allowed.mark:
-            self._change(self._running[handle], decision)
+        elif changes:
+            self._change(query, decision)
+
+    def _leave_off(self, query: Running, allowed: Allowed, logs: Mapping[str, SourceLog] | None) -> Allowed:
+        self._admission.release(query, logs, allowed.releases)
+        return allowed
 
     def _ask_again(self, catalog: Catalog, query: Running) -> Allowed | str:
         """What the query would have now, as far as nothing on record keeps it from that, or why it must end."""
@@ -349,23 +362,16 @@ class Engine:
             )
         )
 
-    def _make_room(
-        self, catalog: Catalog, asked: dict[str, Allowed | str], logs: Mapping[str, SourceLog]
+    def _make_way(
+        self, catalog: Catalog, asked: Mapping[str, Allowed | str], logs: Mapping[str, SourceLog]
     ) -> None:
-        """What changes ends where it is, for all queries before any is judged: each is weighed against the others' (R8)."""
-        changed = {
-            handle: each
+        instead = {
+            handle: None if isinstance(each, str) else each
             for handle, each in asked.items()
-            if isinstance(each, Allowed) and each.mark != self._running[handle].allowed.mark
+            if isinstance(each, str) or each.mark != self._running[handle].allowed.mark
         }
-        for handle in changed:
-            why = _attempt(partial(self._admission.release, self._running[handle], logs))
-            if why is not None:
-                asked[handle] = why
-        if changed:
-            _attempt(
-                partial(self._admission.release_results, self.catalog, catalog, logs=logs, instead=changed)
-            )
+        if instead:
+            _attempt(partial(self._admission.make_way, (self.catalog, catalog), instead, logs))
 
     def _judge(self, catalog: Catalog, query: Running, asked: Allowed | str) -> Allowed | str:
         """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""

@@ -92,6 +92,18 @@ class Ledger:
                 end = None if isinstance(last, Unknown) else last
                 self._keep(Record(KEPT, principal, query, found, end))
 
+    def leave(self, principal: str, entries: Sequence[Entry], last: Read, query: str) -> None:
+        """Until `stay`, what others ask is weighed as if these had ended at `last`; on record they end when they are closed."""
+        if entries and not isinstance(last, Unknown):
+            with self._lock:
+                self._open(principal).leave(query, entries, last)
+
+    def stay(self) -> None:
+        """What was to leave and has not been closed is being given as before."""
+        with self._lock:
+            for each in self._accounts.values():
+                each.stay()
+
     def adopt(self, principal: str, entries: Sequence[Entry], query: str) -> None:
         """The populations of what a query is given are those of these entries: it was written when none were recorded."""
         with self._lock:
