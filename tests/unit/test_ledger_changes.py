@@ -222,3 +222,18 @@ def test_a_query_that_ends_does_not_stand_against_one_that_goes_on(
     assert [each.handle for each in engine.running] == ["goes on"]
     ended = [each for each in engine.ledger.past("u") if each.grant == "pair"]
     assert {each.during.end for each in ended} == {59 * MINUTE + 1}
+
+
+def test_what_only_reads_does_not_ask_a_ledger_that_cannot_be_read(
+    make_engine: MakeEngine, tmp_path: Path
+) -> None:
+    reads = "CREATE GRANT r READ (id, x) ON S WHERE id > {} TO USER u;"
+    make_engine(STREAMS + reads.format(0)).stop()
+    (tmp_path / "state" / "ledger" / "ledger.log").write_bytes(b"garbage\n")
+    engine = make_engine(STREAMS + reads.format(0))
+    assert engine.ledger.damage is not None
+    for name in ("a", "b"):
+        engine.register("u", "SELECT id, x FROM S", name)
+    engine.remove("a")
+    assert engine.apply(read_catalog(STREAMS + reads.format(-5))) == {}
+    assert [(each.handle, each.version) for each in engine.running] == [("b", 2)]

@@ -56,8 +56,8 @@ class Ledger:
         with self._lock:
             account = self._open(principal)
             new = [each for each in entries if not account.holds(query, [each], since)]
-            answer = check_populations(account.given(), new, since)
-            answer = answer or admit(account.past(), entries, grants, account.told(), since)
+            refused = check_populations(account.given(), new, since)
+            answer = refused or admit(account.past(), entries, grants, account.told(), since)
             if isinstance(answer, Refused):
                 return answer
             held = account.select(query, entries) if query else ()
@@ -73,6 +73,9 @@ class Ledger:
         several equal ones, so that one who may call twice for a query names it.
         """
         _check_owner(principal, entries)
+        if not entries:
+            # what only reads does not ask the ledger, nor whether it can be read
+            return
         with self._lock:
             found = self._open(principal).select(query, entries)
             if not found:
@@ -86,6 +89,8 @@ class Ledger:
     def keep(self, principal: str, entries: Sequence[Entry], last: Read, query: str = "") -> None:
         """What the query was given up to now stays on record, however its entries are closed: it goes on elsewhere."""
         _check_owner(principal, entries)
+        if not entries:
+            return
         with self._lock:
             found = self._open(principal).select(query, entries)
             if found and last is not None:
