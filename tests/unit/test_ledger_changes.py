@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,9 @@ import pyarrow as pa
 
 from sluicegate.runtime import engine as engine_module
 from sluicegate.runtime.engine import Engine
+from sluicegate.runtime.feed.ingest import Ingest
+from sluicegate.runtime.feeds import Feeds
+from sluicegate.runtime.ledger_account import UNKNOWN
 
 LOCAL: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
 MINUTE = 60_000_000
@@ -237,3 +241,38 @@ def test_what_only_reads_does_not_ask_a_ledger_that_cannot_be_read(
     engine.remove("a")
     assert engine.apply(read_catalog(STREAMS + reads.format(-5))) == {}
     assert [(each.handle, each.version) for each in engine.running] == [("b", 2)]
+
+
+SOURCES = f"""
+    CREATE STREAM S (ts TIMESTAMP, x INT) TIMESTAMP BY ts FROM csv OPTIONS (path = 'a.csv');
+    CREATE STREAM T (ts TIMESTAMP, x INT) TIMESTAMP BY ts FROM csv OPTIONS (path = 'a.csv');
+    CREATE USER u;
+    CREATE GRANT s SUM (x) ON S TO USER u;
+    CREATE GRANT t SUM (x) ON T {LEAST} TO USER u;
+"""
+
+
+def test_streams_that_are_refused_at_last_do_not_stay_open(
+    make_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never started, they would never come to their end, nor the run."""
+    started: list[str] = []
+
+    def start(feeds: Feeds, streams: tuple[str, ...]) -> None:
+        started.extend(streams)
+        feeds._untried.difference_update(streams)
+
+    monkeypatch.setattr(Ingest, "prepare", lambda _: None)
+    monkeypatch.setattr(Feeds, "start", start)
+    engine = make_engine(SOURCES, push=False)
+    given = engine._admission.graphs.authorize(engine.catalog, "u", "SELECT SUM(x) FROM T [RANGE 10 MINUTES]")
+    engine.ledger.admit("u", given.releases, engine.catalog.grants, "old")
+    engine.ledger.close("u", given.releases, UNKNOWN, "old")
+    off_grid = "SELECT SUM(x) FROM T [RANGE 15 MINUTES]"
+    assert refuse(engine, off_grid) == "ledger-grid"
+    assert engine.feeds.logs == {}
+    engine.register("u", f"SELECT SUM(x) FROM S [RANGE 15 MINUTES] UNION ALL {off_grid}")
+    assert started == list(engine.feeds.logs) == ["S"]
+    log = engine.feeds.logs["S"]
+    log._save(replace(log._state, finished=True))
+    assert engine.feeds.finished

@@ -169,16 +169,7 @@ class Engine:
         seat = user if isinstance(user, Seat) else Seat(user)
         with stage(DEPLOYMENT), self._changes:
             name = handle or uuid4().hex
-            opened: dict[tuple[str, ...], tuple[str, ...]] = {}
-
-            def open_logs(allowed: Allowed) -> None:
-                named = list_streams(allowed)
-                if named not in opened:
-                    opened[named] = self.feeds.open(self.catalog, named, prepare=True)
-
-            allowed = self._admission.allow(self.catalog, seat, query, name, open_logs)
-            open_logs(allowed)
-            idle = opened[list_streams(allowed)]
+            allowed, idle = self._allow(seat, query, name)
             start, since, place = begin(self.feeds.logs, allowed, allowed.start)
             place = begin_tables(self.feeds.logs, place)
             with self.gate.lock:
@@ -195,6 +186,24 @@ class Engine:
             if place != find_place(self.feeds.logs, allowed.streams):
                 self.wake()
             return name
+
+    def _allow(self, seat: Seat, query: str, handle: str) -> tuple[Allowed, tuple[str, ...]]:
+        """What the query may have, and the streams that are to be started for it; others that were opened on the way are not."""
+        known, opened = set(self.feeds.logs), dict[tuple[str, ...], tuple[str, ...]]()
+        needed: tuple[str, ...] = ()
+
+        def open_logs(allowed: Allowed) -> None:
+            named = list_streams(allowed)
+            if named not in opened:
+                opened[named] = self.feeds.open(self.catalog, named, prepare=True)
+
+        try:
+            allowed = self._admission.allow(self.catalog, seat, query, handle, open_logs)
+            open_logs(allowed)
+            needed = list_streams(allowed)
+            return allowed, opened[needed]
+        finally:
+            self.feeds.drop_untried(set(self.feeds.logs) - known - set(needed))
 
     def push(
         self,
@@ -446,6 +455,8 @@ class Engine:
         self._admission.release_results(self.catalog)
         if self._running:
             self.feeds.start(self.feeds.logs)
+        else:
+            self.feeds.drop_untried(self.feeds.logs)
 
     def _take_up(self, recorded: Recorded, places: Mapping[int, Place], read: Read) -> None:
         try:

@@ -117,6 +117,11 @@ class Feeds:
         self._untried.discard(name)
         self._has_leftovers = True
 
+    def drop_untried(self, names: Iterable[str]) -> None:
+        """Of streams that nobody came to read: those that were never started would never come to an end."""
+        for name in self._untried.intersection(names):
+            self._drop(name)
+
     def drop_tables(self, needed: Container[str]) -> None:
         """Forget the tables of databases that nobody needs, and what is left of others; they can be read again."""
         for name, each in list(self._ingests.items()):
