@@ -13,7 +13,7 @@ import pytest
 from sluicegate.errors import DiagnosticError
 from sluicegate.graph.operators import sources
 from sluicegate.policy.environment import environment
-from sluicegate.runtime.feed.source_log import log_folder
+from sluicegate.runtime.feed.log_names import log_folder
 from sluicegate.runtime.gate.events import Gap
 from sluicegate.runtime.gate.layout import find_layout
 from sluicegate.runtime.network.evaluate import Evaluator

@@ -11,7 +11,8 @@ import pytest
 
 from sluicegate.language.load import read_catalog
 from sluicegate.runtime.feed.append import append_table
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.log_names import log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.authorize import Allowed, authorize
 from sluicegate.runtime.network.evaluate import Evaluator
 from sluicegate.runtime.network.places import Place, find_place

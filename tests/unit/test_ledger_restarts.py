@@ -11,6 +11,7 @@ import pytest
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.language.load import read_catalog
+from sluicegate.policy.entries import Extent
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from sluicegate.runtime import engine as engine_module
 from sluicegate.runtime.engine import Engine
+from sluicegate.runtime.feed.log_files import remove_all
 
 LOCAL: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
 MINUTE = 60_000_000
@@ -115,17 +117,52 @@ def test_a_query_that_is_refused_at_a_restart_leaves_what_it_read(make_engine: M
     assert refuse(make_engine(STREAM + GRANTS), OFF_GRID) == "ledger-grid"
 
 
-def test_where_its_log_is_gone_all_event_time_was_given(make_engine: MakeEngine) -> None:
+OTHER = STREAM.replace("x INT", "x INT, y INT")
+
+
+def test_the_log_of_an_earlier_declaration_tells_how_far_it_was_read(make_engine: MakeEngine) -> None:
     engine = make_engine(STREAM + GRANTS)
     engine.register("paul", OWN, "mine")
     push(engine)
-    other = STREAM.replace("x INT", "x INT, y INT")
-    between = make_engine(other + "CREATE USER paul;")
+    between = make_engine(OTHER + "CREATE USER paul;")
     (found,) = between.ledger.past("paul")
-    assert found.extent is not None
-    assert (found.extent.begin, found.extent.end) == (None, None)
+    assert found.during.end == 59 * MINUTE + 1
     assert between.ledger.open_entries("paul", "mine") == ()
     assert refuse(make_engine(STREAM + GRANTS), OFF_GRID) == "ledger-grid"
+
+
+@pytest.mark.parametrize("lost", ["all", "clock.json", "meta", "data", "stream"])
+def test_where_its_log_is_gone_all_event_time_was_given(
+    make_engine: MakeEngine, tmp_path: Path, lost: str
+) -> None:
+    engine = make_engine(STREAM + GRANTS)
+    engine.register("paul", OWN, "mine")
+    push(engine)
+    engine.stop()
+    (log,) = (tmp_path / "state" / "feeds").iterdir()
+    if lost != "stream":
+        remove_all([log if lost == "all" else log / lost])
+    between = make_engine(("" if lost == "stream" else OTHER) + "CREATE USER paul;")
+    assert any(each.during == Extent() for each in between.ledger.past("paul"))
+    assert between.ledger.open_entries("paul", "mine") == ()
+    assert refuse(make_engine(OTHER + GRANTS), OFF_GRID) == "ledger-grid"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "CREATE STREAM S (ts TIMESTAMP, x INT, at TIMESTAMP) TIMESTAMP BY at;",
+        "CREATE STREAM S (at TIMESTAMP, ts TIMESTAMP, x INT) TIMESTAMP BY ts;",
+        "CREATE STREAM S (ts TIMESTAMP, x INT);",
+    ],
+)
+def test_where_event_time_is_told_otherwise_all_of_it_was_given(make_engine: MakeEngine, other: str) -> None:
+    """A tuple that was told of at one event time could come again at another."""
+    engine = make_engine(STREAM + GRANTS)
+    engine.register("paul", OWN, "mine")
+    push(engine)
+    between = make_engine(other + "CREATE USER paul;")
+    assert any(each.during == Extent() for each in between.ledger.past("paul"))
 
 
 def test_one_that_goes_on_in_another_log_keeps_what_it_read_in_the_one_before(
@@ -134,12 +171,65 @@ def test_one_that_goes_on_in_another_log_keeps_what_it_read_in_the_one_before(
     engine = make_engine(STREAM + GRANTS)
     engine.register("paul", OWN, "mine")
     push(engine)
-    again = make_engine(STREAM.replace("x INT", "x INT, y INT") + GRANTS)
+    again = make_engine(OTHER + GRANTS)
     (running,) = again.running
     push(again, 5)
     again.remove(running.handle)
-    assert any(each.during.end is None for each in again.ledger.past("paul"))
+    assert any(each.during.end == 59 * MINUTE + 1 for each in again.ledger.past("paul"))
     assert refuse(again, OFF_GRID) == "ledger-grid"
+
+
+def make_older(folder: Path) -> None:
+    """Logs by the names that older versions gave them, on record too."""
+    for log in list((folder / "feeds").iterdir()):
+        (log / "clock.json").unlink()
+        short = log.name[:-48]
+        for each in (folder / "queries").glob("*.json"):
+            each.write_text(each.read_text().replace(log.name, short))
+        log.rename(log.with_name(short))
+
+
+FLEET = "CREATE GRANT fleet SUM (x) ON S WHERE x IN fleet('acme') TO USER pat; SET FACT fleet('acme') = {%s};"
+
+
+def test_a_query_of_an_older_version_goes_on_in_its_log(make_engine: MakeEngine, tmp_path: Path) -> None:
+    engine = make_engine(STREAM + GRANTS + FLEET % "1, 2")
+    engine.register("pat", OWN, "fleet")
+    push(engine)
+    engine.stop()
+    make_older(tmp_path / "state")
+    again = make_engine(STREAM + GRANTS + FLEET % "1")
+    (running,) = again.running
+    assert running.since == 59 * MINUTE + 1
+    assert again.feeds.logs["S"].greatest == 59 * MINUTE
+    assert {each.during.end for each in again.ledger.past("pat")} == {59 * MINUTE + 1, None}
+    again.remove("fleet")
+    push(again, 90)
+    assert refuse(again, f"{OWN} START AT EARLIEST", "pat") == "ledger-population"
+    again.register("pat", f"{OWN} START AT LATEST")
+
+
+def test_a_log_begun_anew_is_not_that_of_an_older_version(make_engine: MakeEngine, tmp_path: Path) -> None:
+    engine = make_engine(STREAM + GRANTS)
+    engine.register("paul", OWN, "mine")
+    push(engine)
+    engine.stop()
+    make_older(tmp_path / "state")
+    remove_all((tmp_path / "state" / "feeds").iterdir())
+    between = make_engine(STREAM + "CREATE USER paul;")
+    assert any(each.during == Extent() for each in between.ledger.past("paul"))
+
+
+def test_readers_come_back_after_a_stream_was_declared_anew(make_engine: MakeEngine) -> None:
+    engine = make_engine(STREAM + GRANTS + FLEET % "1, 2")
+    engine.register("pat", OWN, "fleet")
+    push(engine)
+    again = make_engine(OTHER + GRANTS + FLEET % "1")
+    push(again, 90)
+    for each in again.running:
+        again.remove(each.handle)
+    again.register("pat", f"{OWN} START AT LATEST")
+    assert refuse(again, f"{OWN} START AT EARLIEST", "pat") == "ledger-population"
 
 
 def test_a_query_that_cannot_be_read_takes_back_only_what_it_put_there(

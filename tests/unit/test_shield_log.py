@@ -290,7 +290,7 @@ def test_batches_put_together_keep_their_policies(tmp_path: Path) -> None:
 
 
 def test_another_declaration_of_policies_is_another_log(tmp_path: Path) -> None:
-    from sluicegate.runtime.feed.source_log import log_folder
+    from sluicegate.runtime.feed.log_names import log_folder
 
     stream = make_stream()
     declared = [

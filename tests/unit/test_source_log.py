@@ -312,14 +312,14 @@ def test_reading_while_others_append_and_put_together(tmp_path: Path) -> None:
     ],
 )
 def test_another_declaration_has_another_folder(tmp_path: Path, other: Stream) -> None:
-    from sluicegate.runtime.feed.source_log import log_folder
+    from sluicegate.runtime.feed.log_names import log_folder
 
     assert log_folder(tmp_path, other) != log_folder(tmp_path, STREAM)
     assert log_folder(tmp_path, replace(STREAM)) == log_folder(tmp_path, STREAM)
 
 
 def test_a_folder_is_named_safely(tmp_path: Path) -> None:
-    from sluicegate.runtime.feed.source_log import log_folder
+    from sluicegate.runtime.feed.log_names import log_folder
 
     assert log_folder(tmp_path, replace(STREAM, name="../../etc/_x")).parent == tmp_path
 
@@ -381,7 +381,7 @@ def test_batches_whose_merging_fails_behind_the_rename_stay_apart(
 
 def test_a_log_is_named_by_the_whole_digest_of_its_declaration(tmp_path: Path) -> None:
     """Who declares streams could find one of another's name in fewer digits, and have its tuples."""
-    from sluicegate.runtime.feed.source_log import log_folder
+    from sluicegate.runtime.feed.log_names import log_folder
 
     assert len(log_folder(tmp_path, STREAM).name.split(".")[1]) == 64
     assert log_folder(tmp_path, STREAM) != log_folder(tmp_path, replace(STREAM, watermark=10, format="json"))

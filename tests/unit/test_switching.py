@@ -13,7 +13,8 @@ from sluicegate.policy.model import Stream
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.feed.append import append_table
 from sluicegate.runtime.feed.log_batch import BATCH_SHIFT
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.log_names import log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.authorize import authorize
 from sluicegate.runtime.network.places import find_place
 from sluicegate.runtime.network.running import Running

@@ -14,7 +14,8 @@ from sluicegate.policy.model import Stream
 from sluicegate.rewrite.sharing.model import Network, Operator
 from sluicegate.rewrite.sharing.sessions import Period, Session
 from sluicegate.runtime.feed.append import append_table
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.log_names import log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.evaluate_shared import Keep, SharedEvaluator, Sharer, keep_costly
 from sluicegate.runtime.network.places import Place, find_place
 from sluicegate.runtime.network.shapes import Shaped, find_shape

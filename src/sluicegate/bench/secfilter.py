@@ -23,7 +23,8 @@ from sluicegate.bench.sample import Row, describe
 from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.runtime.feed.append import append_table
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.log_names import log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.authorize import authorize
 from sluicegate.runtime.network.evaluate import Evaluator
 from sluicegate.runtime.network.places import find_place

@@ -14,8 +14,9 @@ from sluicegate.language.load import read_catalog
 from sluicegate.policy.catalog import Catalog
 from sluicegate.runtime.feed.append import append_table
 from sluicegate.runtime.feed.carriage import PARTITION, SENDER, SP
+from sluicegate.runtime.feed.log_names import log_folder
 from sluicegate.runtime.feed.misfits import PROBLEM, RAW
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.authorize import Allowed, authorize
 from sluicegate.runtime.network.evaluate import Evaluator
 from sluicegate.runtime.network.placement import Placement

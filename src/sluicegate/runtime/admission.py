@@ -134,22 +134,24 @@ class Admission:
         over = [each for each in query.allowed.releases if each not in kept]
         self.ledger.close(query.user, over, self.find_read(query.allowed.streams, logs), query.handle)
 
-    def make_way(
-        self, catalogs: Iterable[Catalog], instead: Mapping[str, Allowed | None], logs: Logs
-    ) -> None:
+    def make_way(self, catalogs: Iterable[Catalog], asked: Mapping[str, Allowed | str], logs: Logs) -> None:
         """What changes or ends counts as ended where it is, for all queries before any is judged: each is weighed against the
         others (R8). What they tell until the version is in force is on record when they are released.
 
-        `instead`, by handle: what they are to have now; None: nothing.
+        `asked`, by handle: what they would have now, or why they end.
         """
-        if self.ledger.damage is not None:
+        going = {
+            handle: each
+            for handle, each in asked.items()
+            if isinstance(each, str) or each.mark != self.running[handle].allowed.mark
+        }
+        if self.ledger.damage is not None or not going:
             return
-        for handle in instead:
-            query = self.running[handle]
+        for query in (self.running[handle] for handle in going):
             read = self.find_read(query.allowed.streams, logs)
-            self.ledger.leave(query.user, query.allowed.releases, read, handle)
-        now = {handle: query.allowed for handle, query in self.running.items()} | dict(instead)
-        held = [each for each in now.values() if each is not None]
+            self.ledger.leave(query.user, query.allowed.releases, read, query.handle)
+        now = [going.get(handle, query.allowed) for handle, query in self.running.items()]
+        held = [each for each in now if isinstance(each, Allowed)]
         for maker, name, entry, read in self._find_unheld(catalogs, held, logs):
             self.ledger.leave(maker, [entry], read, _name_account(name))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from sluicegate.errors import Diagnostic, DiagnosticError, SluicegateError
+from sluicegate.errors import Diagnostic, DiagnosticError
 from sluicegate.expr.nodes import Value
 from sluicegate.language.query_syntax import Start
 from sluicegate.policy.catalog import Catalog
@@ -35,7 +35,7 @@ from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.gate.files import make_private
 from sluicegate.runtime.gate.gate import MOST_BYTES, Gate
 from sluicegate.runtime.ledger import Ledger
-from sluicegate.runtime.ledger_account import UNKNOWN, Read
+from sluicegate.runtime.ledger_account import Read
 from sluicegate.runtime.loop import Loop
 from sluicegate.runtime.network.authorize import Allowed, find_changed
 from sluicegate.runtime.network.beginnings import begin, find_since, list_streams
@@ -56,6 +56,7 @@ from sluicegate.runtime.network.running import Recorded, Records, Running
 from sluicegate.runtime.network.seats import Seat
 from sluicegate.runtime.network.switching import Switching
 from sluicegate.runtime.network.turns import read_positions
+from sluicegate.runtime.recorded_reads import find_recorded_read
 from sluicegate.runtime.review import Reviews
 from sluicegate.runtime.session import check_session
 from sluicegate.runtime.stages import DEPLOYMENT, stage
@@ -316,7 +317,7 @@ class Engine:
             touched = find_touched(self._running, self.catalog, catalog)
             asked = {handle: self._ask_again(catalog, each) for handle, each in touched}
             try:
-                self._make_way(catalog, asked, logs)
+                _attempt(partial(self._admission.make_way, (self.catalog, catalog), asked, logs))
                 decided = {
                     handle: self._judge(catalog, self._running[handle], each)
                     for handle, each in asked.items()
@@ -370,17 +371,6 @@ class Engine:
                 or self._admission.ask_again(catalog, query)
             )
         )
-
-    def _make_way(
-        self, catalog: Catalog, asked: Mapping[str, Allowed | str], logs: Mapping[str, SourceLog]
-    ) -> None:
-        instead = {
-            handle: None if isinstance(each, str) else each
-            for handle, each in asked.items()
-            if isinstance(each, str) or each.mark != self._running[handle].allowed.mark
-        }
-        if instead:
-            _attempt(partial(self._admission.make_way, (self.catalog, catalog), instead, logs))
 
     def _judge(self, catalog: Catalog, query: Running, asked: Allowed | str) -> Allowed | str:
         """What the query may have now, or why it must end. Whatever goes wrong ends it (R7)."""
@@ -468,9 +458,7 @@ class Engine:
             self._records.remove(recorded.handle)
             return
         # a stream that was declared anew has another log: nothing is known of where the query is in it
-        known = {
-            name for name in allowed.streams if recorded.logs.get(name) == self.feeds.logs[name].folder.name
-        }
+        known = set(self.feeds.find_logs(recorded.logs)) & set(allowed.streams)
         declared = known == set(allowed.streams)
         self._admission.go_on(recorded, read, allowed, same=declared)
         same = allowed.mark == recorded.mark and declared
@@ -493,16 +481,8 @@ class Engine:
         return allowed
 
     def _find_read(self, recorded: Recorded, fresh: Allowed | None) -> Read:
-        """How far a query of before had read; its logs tell it, if they are still those of its streams."""
-        named = recorded.logs
-        declared = [name for name in named if name in self.catalog.streams]
-        try:
-            if self._admission.is_given(recorded) or (fresh is not None and fresh.results):
-                self.feeds.open(self.catalog, declared)
-        except (SluicegateError, OSError):
-            return UNKNOWN
-        logs = {name: log for name, log in self.feeds.logs.items() if log.folder.name == named.get(name)}
-        return self._admission.find_read(named, logs)
+        given = self._admission.is_given(recorded) or (fresh is not None and bool(fresh.results))
+        return find_recorded_read(self.feeds, self.catalog, recorded.logs, opening=given)
 
     def tick(self) -> bool:
         """Take every query on as far as its sources reach; whether there may be more to do. `start` does this by itself."""

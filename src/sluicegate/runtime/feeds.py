@@ -19,6 +19,7 @@ from sluicegate.runtime.cluster import runs_locally
 from sluicegate.runtime.feed.append import append_carried
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.ingest import Ingest
+from sluicegate.runtime.feed.log_names import is_log, read_greatest
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.gate.files import make_private
@@ -116,6 +117,16 @@ class Feeds:
         self._idle.pop(name, None)
         self._untried.discard(name)
         self._has_leftovers = True
+
+    def find_logs(self, named: Mapping[str, str]) -> dict[str, SourceLog]:
+        """Those of the open logs that were on record by these names."""
+        return {
+            name: log for name, log in self.logs.items() if name in named and is_log(log.folder, named[name])
+        }
+
+    def read_greatest(self, stream: Stream, recorded: str) -> int | None:
+        """The greatest event time in a log that was on record by that name and is no longer the stream's."""
+        return read_greatest(self._folder / recorded, stream)
 
     def drop_untried(self, names: Iterable[str]) -> None:
         """Of streams that nobody came to read: those that were never started would never come to an end."""

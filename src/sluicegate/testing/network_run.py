@@ -25,7 +25,8 @@ from sluicegate.language.query_syntax import Start
 from sluicegate.policy.environment import environment
 from sluicegate.policy.query_punctuation import QueryPunctuation
 from sluicegate.runtime.feed.append import append_table
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.log_names import log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.gate.events import Rows
 from sluicegate.runtime.gate.gate import Gate
 from sluicegate.runtime.gate.layout import find_layout

@@ -18,7 +18,8 @@ from sluicegate.graph.operators import sources
 from sluicegate.policy.environment import environment
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.append import append_table
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.log_names import log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.frames import make_table
 from sluicegate.runtime.gate.layout import find_layout
 from sluicegate.runtime.network.evaluate import Evaluator

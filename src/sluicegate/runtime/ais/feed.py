@@ -25,8 +25,9 @@ from sluicegate.runtime.feed.append import append_table
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.dead_letters import DeadLetters
 from sluicegate.runtime.feed.log_batch import ARRIVAL, BATCH_SHIFT
+from sluicegate.runtime.feed.log_names import log_folder
 from sluicegate.runtime.feed.misfits import LONGEST_RAW, PROBLEM, RAW
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.frames import make_table
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from sluicegate.runtime.feed.carriage import find_trusted
 from sluicegate.runtime.feed.codes import refuse_feed
 from sluicegate.runtime.feed.decode import decode
 from sluicegate.runtime.feed.log_files import remove_all
+from sluicegate.runtime.feed.log_names import log_folder
 from sluicegate.runtime.feed.open_feed import Feed, Watch, find_layout, open_feed
-from sluicegate.runtime.feed.source_log import SourceLog, log_folder
+from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.feed.turning import Judge, refuse_all
 from sluicegate.runtime.feed.write_batch import write_batch
 

@@ -3,6 +3,7 @@
     meta/<first>-<last>.json    what a complete batch holds; its rename is the commit
     data/<first>-<last>/        the batch's rows, Parquet; without a meta they count as never written
     state.json                  what was forgotten, and whether the input has ended
+    clock.json                  by what its rows' event time is told (`feed.log_names`)
     said.jsonl                  query-level punctuations between batches (`feed.said`)
     checkpoint/ dead/           the feed's own
 
@@ -11,9 +12,6 @@ One process owns a log; in it, one thread appends and any number read.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -36,28 +34,11 @@ from sluicegate.runtime.feed.log_files import (
     sync_folder,
     write_json,
 )
+from sluicegate.runtime.feed.log_names import keep_clock
 from sluicegate.runtime.feed.said import Said, SaidFile, place_said
 
 LARGEST_BATCH = 500_000
 """Rows up to which batches are put together."""
-
-
-def log_folder(root: Path, stream: Stream) -> Path:
-    """The folder of the stream's log; another declaration has another folder, so that it never continues this one's."""
-    declared: list[object] = [
-        stream.name,
-        [[name, str(of)] for name, of in stream.attributes],
-        stream.event_time,
-        stream.format,
-        sorted(stream.options),
-    ]
-    if stream.punctuated_by is not None:
-        # what a shield remembers holds for these alone
-        declared += [stream.punctuated_by, stream.order_any, stream.owner]
-    if stream.key:
-        declared += ["key", *stream.key]
-    mark = hashlib.sha256(json.dumps(declared).encode()).hexdigest()
-    return root / f"{re.sub('[^A-Za-z0-9]', '-', stream.name)[:40]}.{mark}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +66,7 @@ class SourceLog:
         for each in (self._meta, self._data):
             each.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.chmod(0o700)
+        keep_clock(folder, stream)
         self._state = self._load_state()
         self._said = SaidFile(folder)
         self._batches = self._load_batches()

@@ -18,6 +18,7 @@ from sluicegate.rewrite.sharing.sessions import NEVER, Period, Session
 from sluicegate.rewrite.sharing.switches import Holder, SwitchBoard
 from sluicegate.runtime.feed.log_batch import BATCH_SHIFT
 from sluicegate.runtime.feed.log_files import read_json, write_json
+from sluicegate.runtime.feed.log_names import is_log
 from sluicegate.runtime.feed.said import Said
 from sluicegate.runtime.feed.source_log import SourceLog
 from sluicegate.runtime.network.places import Place
@@ -156,7 +157,7 @@ class Switching:
     def _hear(self, name: str) -> bool:
         log = self._logs[name]
         heard = self._heard.get(name)
-        if heard is None or heard.log != log.folder.name:
+        if heard is None or not is_log(log.folder, heard.log):
             # declared anew: nothing of before counts
             heard = self._heard[name] = _Heard(log.folder.name)
         said, heard.told, heard.batch = log.hear(heard.told, heard.batch)

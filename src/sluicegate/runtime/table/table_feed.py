@@ -13,7 +13,7 @@ from sluicegate.errors import DiagnosticError
 from sluicegate.language.database_options import DATABASES, DatabaseTable, read_database
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.feed.codes import refuse_feed
-from sluicegate.runtime.feed.source_log import log_folder
+from sluicegate.runtime.feed.log_names import log_folder
 from sluicegate.runtime.table.databases import Database, open_database
 from sluicegate.runtime.table.keyed_rows import KeyedRows
 from sluicegate.runtime.table.poll import Poll
