@@ -210,14 +210,17 @@ def _take_turns(
     size: Size,
     tidy: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Used]]:
-    """What must be tidied up after a work is not timed."""
+    """In another order each round. What must be tidied up after a work is not timed."""
     jvm = Jvm(rivals.spark)
     samples: dict[str, list[Used]] = {name: [] for name in works}
+    names = list(works)
     for turn in range(-size.warm_up, size.rounds):
-        for name, work in works.items():
-            if turn == 0:
-                rivals.batches.pop(name, None)
-            used = jvm.measure(work)
+        if turn == 0:
+            rivals.batches.clear()
+        # each behind each: what one leaves to the disk and to Java, the next one pays for
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            used = jvm.measure(works[name])
             tidy()
             if turn >= 0:
                 samples[name].append(used)
