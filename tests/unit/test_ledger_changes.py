@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,13 +17,11 @@ pytest.importorskip("pyspark")
 
 import pyarrow as pa
 
-from sluicegate.runtime import engine as engine_module
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.feed.ingest import Ingest
 from sluicegate.runtime.feeds import Feeds
 from sluicegate.runtime.ledger_account import UNKNOWN
 
-LOCAL: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
 MINUTE = 60_000_000
 STREAMS = """
     CREATE STREAM S (ts TIMESTAMP, id INT, x INT) TIMESTAMP BY ts;
@@ -40,23 +37,6 @@ RESULT = """
 """
 LIVE = "SELECT SUM(x) FROM S [RANGE 10 MINUTES]"
 MakeEngine = Callable[[str], Engine]
-
-
-@pytest.fixture
-def make_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """One after another over the same folder."""
-    made: list[Engine] = []
-    monkeypatch.setattr(engine_module, "check_session", lambda _: None)
-    monkeypatch.setattr(engine_module, "check_shared", lambda *_: None)
-
-    def make(text: str, push: bool = True) -> Engine:
-        if made:
-            made[-1].stop()
-        made.append(Engine(LOCAL, read_catalog(text), tmp_path / "state", push=push))
-        return made[-1]
-
-    yield make
-    made[-1].stop()
 
 
 def push(engine: Engine, begin: int, end: int) -> None:

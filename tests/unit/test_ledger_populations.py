@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -26,12 +24,10 @@ pytest.importorskip("pyspark")
 
 import pyarrow as pa
 
-from sluicegate.runtime import engine as engine_module
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.ledger_file import _format, _parse
 from sluicegate.runtime.network.seats import Seat
 
-LOCAL: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
 MINUTE = 60_000_000
 WORLD = """
     CREATE STREAM S (ts TIMESTAMP, id INT, x INT) TIMESTAMP BY ts;
@@ -58,23 +54,6 @@ REPLAY = f"{LIVE} START AT EARLIEST"
 STEADY = "SELECT MAX(id) FROM S [RANGE 10 MINUTES] START AT EARLIEST"
 MINE = "SELECT MIN(x) FROM S [RANGE 10 MINUTES] START AT EARLIEST"
 MakeEngine = Callable[[str], Engine]
-
-
-@pytest.fixture
-def make_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """One after another over the same folder."""
-    made: list[Engine] = []
-    monkeypatch.setattr(engine_module, "check_session", lambda _: None)
-    monkeypatch.setattr(engine_module, "check_shared", lambda *_: None)
-
-    def make(text: str) -> Engine:
-        if made:
-            made[-1].stop()
-        made.append(Engine(LOCAL, read_catalog(text), tmp_path / "state", push=True))
-        return made[-1]
-
-    yield make
-    made[-1].stop()
 
 
 def push(engine: Engine, begin: int, end: int) -> None:

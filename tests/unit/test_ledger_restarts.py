@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,6 @@ from sluicegate.runtime import engine as engine_module
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.feed.log_files import remove_all
 
-LOCAL: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
 MINUTE = 60_000_000
 STREAM = "CREATE STREAM S (ts TIMESTAMP, x INT) TIMESTAMP BY ts;"
 GRANTS = """
@@ -34,23 +31,6 @@ READ = "CREATE GRANT reads READ (*) ON R TO USER pat;"
 OWN = "SELECT SUM(x) FROM S [RANGE 10 MINUTES]"
 OFF_GRID = "SELECT SUM(x) FROM S [RANGE 15 MINUTES] START AT EARLIEST"
 MakeEngine = Callable[[str], Engine]
-
-
-@pytest.fixture
-def make_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """One after another over the same folder, as processes that follow each other."""
-    made: list[Engine] = []
-    monkeypatch.setattr(engine_module, "check_session", lambda _: None)
-    monkeypatch.setattr(engine_module, "check_shared", lambda *_: None)
-
-    def make(text: str) -> Engine:
-        if made:
-            made[-1].stop()
-        made.append(Engine(LOCAL, read_catalog(text), tmp_path / "state", push=True))
-        return made[-1]
-
-    yield make
-    made[-1].stop()
 
 
 def push(engine: Engine, minutes: int = 60) -> None:
