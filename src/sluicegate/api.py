@@ -50,7 +50,7 @@ from sluicegate.targets import ccl, duckdb, spark, streamsql
 
 if TYPE_CHECKING:
     from sluicegate.runtime.frames import Frame, Session
-    from sluicegate.runtime.stream.live_frame import Change, LiveFrame
+    from sluicegate.runtime.stream.live_frame import Change, LiveFrame, Version
 
 TARGETS: Mapping[str, Callable[[AuthorizedPlan, Environment], str]] = {
     "ccl": ccl.translate,
@@ -135,12 +135,13 @@ class Authorized:
         """
         # imported here: without Spark everything else works
         from sluicegate.runtime.batch import authorized_frame
+        from sluicegate.runtime.stream.live_frame import make_fixed
 
         plan = self._require_plan()
         read = {source.stream for source in sources(plan.root)}
         if inputs is None or any(frame.isStreaming for name, frame in inputs.items() if name in read):
             # no later version will ever be put in force: what its policy hides no join need keep
-            return self._stream(spark, inputs, early=True, fixed=True).frame
+            return make_fixed(*self._open_stream(spark, inputs))
         self.check_start()
         return authorized_frame(spark, plan, inputs, self.environment, self.catalog)
 
@@ -157,13 +158,16 @@ class Authorized:
         tomorrow. With `early` they keep only what it shows, as a query written by hand would; after a change of values,
         pairs of which one tuple came before it are then withheld, as windows are.
         """
-        live = self._stream(spark, inputs, early)
+        from sluicegate.runtime.stream.live_frame import LiveFrame
+
+        live = LiveFrame(*self._open_stream(spark, inputs), early)
         return Followed(self.user, self.query, live, self.manner)
 
-    def _stream(
-        self, spark: Session, inputs: Mapping[str, Frame] | None, early: bool, fixed: bool = False
-    ) -> LiveFrame:
-        from sluicegate.runtime.stream.live_frame import WITHHELD, LiveFrame, Version
+    def _open_stream(
+        self, spark: Session, inputs: Mapping[str, Frame] | None
+    ) -> tuple[Session, Version, Mapping[str, Frame], int | None, int | None]:
+        """What a streaming frame is made of."""
+        from sluicegate.runtime.stream.live_frame import WITHHELD, Version
         from sluicegate.runtime.stream.open_inputs import open_inputs
         from sluicegate.runtime.table.load import settle_frames
 
@@ -173,8 +177,7 @@ class Authorized:
         )
         begin = self.start if isinstance(self.start, int) else None
         since = WITHHELD if self.start is Start.LATEST else begin
-        version = Version(plan, self.environment, self.streams)
-        return LiveFrame(spark, version, frames, begin, since, early, fixed)
+        return spark, Version(plan, self.environment, self.streams), frames, begin, since
 
     def _require_plan(self) -> AuthorizedPlan:
         if self.plan is None:

@@ -82,14 +82,17 @@ def run_streaming(
     spark: SparkSession, runs: Sequence[Run], folder: Path, rng: Random
 ) -> list[list[dict[str, Value]]]:
     """The rows of each run, all in one streaming query: a micro-batch costs much before its first row."""
-    from sluicegate.runtime.stream.live_frame import LiveFrame, Version
+    from sluicegate.runtime.stream.live_frame import LiveFrame, Version, make_fixed
 
     lives, frames = [], []
     for number, run in enumerate(runs):
         given, streams = _feed(spark, run, folder / str(number), rng)
         version = Version(run.plan, run.env, {**run.streams, **streams})
-        lives.append(LiveFrame(spark, version, given, early=number % 2 == 1))
-        frames.append(_as_text(lives[-1].frame, number, run.plan))
+        # each of the three ways to make a frame
+        if number % 3:
+            lives.append(LiveFrame(spark, version, given, early=number % 3 == 1))
+        frame = lives[-1].frame if number % 3 else make_fixed(spark, version, given)
+        frames.append(_as_text(frame, number, run.plan))
     query = start_memory(reduce(lambda one, other: one.unionAll(other), frames), f"m{rng.getrandbits(60)}")
     query.awaitTermination()
     found: list[list[dict[Any, Value]]] = [[] for _ in runs]

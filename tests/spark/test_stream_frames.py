@@ -120,16 +120,28 @@ class _Feed:
     """A running query over a stream `T` whose rows the test brings."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, query: str, gate: Gate, early: bool = False
+        self,
+        spark: SparkSession,
+        folder: Path,
+        query: str,
+        gate: Gate,
+        early: bool = False,
+        fixed: bool = False,
     ) -> None:
+        """`fixed`: over what `to_spark` gives, where there is nothing to follow."""
         self._spark, self._folder, self._gate, self._count = spark, folder, gate, 0
         self.stream = gate.catalog.streams["T"]
         (folder / "T").mkdir()
         frame = read_rows(spark, folder / "T", self.stream)
-        self.followed = gate.authorize("ann", query).follow(spark, {"T": frame}, early)
-        writer = self.followed.frame.writeStream.format("memory").queryName(
-            f"f{folder.name}".replace("-", "_")
-        )
+        frames = {"T": frame, "U": read_rows(spark, folder / "T", gate.catalog.streams["U"])}
+        asked = gate.authorize("ann", query)
+        if fixed:
+            made = asked.to_spark(spark, frames)
+        else:
+            self.followed = asked.follow(spark, frames, early)
+            made = self.followed.frame
+        self.frame, self._closes = made, not fixed
+        writer = made.writeStream.format("memory").queryName(f"f{folder.name}".replace("-", "_"))
         self.query = writer.option("checkpointLocation", str(folder / "check")).start()
 
     def source(self) -> DataFrame:
@@ -148,7 +160,8 @@ class _Feed:
 
     def stop(self) -> None:
         self.query.stop()
-        self.followed.close()
+        if self._closes:
+            self.followed.close()
         self._spark.catalog.dropTempView(self.query.name)
 
 
@@ -156,8 +169,8 @@ class _Feed:
 def make_feed(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., _Feed]]:
     made: list[_Feed] = []
 
-    def make(query: str, gate: Gate | None = None, early: bool = False) -> _Feed:
-        made.append(_Feed(spark, tmp_path, query, gate or _gate(), early))
+    def make(query: str, gate: Gate | None = None, early: bool = False, fixed: bool = False) -> _Feed:
+        made.append(_Feed(spark, tmp_path, query, gate or _gate(), early, fixed))
         return made[-1]
 
     yield make
@@ -338,26 +351,30 @@ def test_what_cannot_be_put_in_force_does_not_leave_the_old_values(make_feed: Ca
     assert feed.rows() == [(1,)]
 
 
+@pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize(
     "below",
     ["T", "(SELECT ts, x FROM T UNION ALL SELECT ts, x FROM T AS o) AS u"],
 )
 def test_a_window_with_parts_of_two_processes_is_withheld(
-    spark: SparkSession, tmp_path: Path, below: str
+    spark: SparkSession, tmp_path: Path, below: str, fixed: bool
 ) -> None:
     """The second one has other values, goes on with the state of the first, and does not know what that has read."""
     query = f"SELECT COUNT(*) AS n FROM {below} [RANGE 10 SECONDS] START AT EARLIEST"
-    processes = _Processes(spark, tmp_path, query)
+    processes = _Processes(spark, tmp_path, query, fixed)
     processes.run(_gate("a"), (1, 1, "a"), (11, 1, "a"), (12, 1, "a"))
     assert processes.seen == [1 + below.count("UNION")]
     processes.run(_gate("b"), (13, 1, "b"), (21, 1, "b"), (50, 1, "b"))
     assert processes.seen == [1 + below.count("UNION")] * 2
 
 
-def test_a_window_with_parts_of_two_plans_is_withheld(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_window_with_parts_of_two_plans_is_withheld(
+    spark: SparkSession, tmp_path: Path, fixed: bool
+) -> None:
     """A pattern is part of the plan, not a value: no constant tells the two apart."""
     query = "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST"
-    processes = _Processes(spark, tmp_path, query)
+    processes = _Processes(spark, tmp_path, query, fixed)
     text = CATALOG.replace("kind = self.kind", "kind LIKE '{kind}%'")
     old, new = (Gate(read_catalog(text.format(kind=kind, more=""))) for kind in ("a", "b"))
     processes.run(old, (1, 1, "a"), (11, 1, "a"), (12, 1, "a"))
@@ -368,8 +385,8 @@ def test_a_window_with_parts_of_two_plans_is_withheld(spark: SparkSession, tmp_p
 class _Processes:
     """One after the other, over the same files and the same checkpoint."""
 
-    def __init__(self, spark: SparkSession, folder: Path, query: str) -> None:
-        self._spark, self._folder, self._query = spark, folder, query
+    def __init__(self, spark: SparkSession, folder: Path, query: str, fixed: bool) -> None:
+        self._spark, self._folder, self._query, self._fixed = spark, folder, query, fixed
         (folder / "T").mkdir()
         self.seen: list[int] = []
 
@@ -378,8 +395,11 @@ class _Processes:
         for at, x, of in rows:
             put_rows(folder, stream, [{"ts": BASE + at * SECOND, "x": x, "kind": of, "name": "tower"}], [at])
         frame = read_rows(self._spark, folder, stream)
-        followed = gate.authorize("ann", self._query).follow(self._spark, {"T": frame})
-        writer = followed.frame.writeStream.foreachBatch(
+        frames = {"T": frame, "U": read_rows(self._spark, folder, gate.catalog.streams["U"])}
+        asked = gate.authorize("ann", self._query)
+        followed = None if self._fixed else asked.follow(self._spark, frames)
+        made = followed.frame if followed else asked.to_spark(self._spark, frames)
+        writer = made.writeStream.foreachBatch(
             lambda batch, _: self.seen.extend(row["n"] for row in batch.collect())
         )
         started = writer.option("checkpointLocation", str(self._folder / "check")).start()
@@ -387,7 +407,8 @@ class _Processes:
             started.processAllAvailable()
         finally:
             started.stop()
-            followed.close()
+            if followed:
+                followed.close()
 
 
 def test_a_second_query_over_a_frame_begins_with_whole_windows(
@@ -535,12 +556,15 @@ def test_without_state_values_stand_in_the_plan(make_feed: Callable[..., _Feed])
     assert feed.rows() == [(1,), (2,)]
 
 
-def test_lateness_does_not_depend_on_the_policy(make_feed: Callable[..., _Feed]) -> None:
+@pytest.mark.parametrize("fixed", [False, True])
+def test_lateness_does_not_depend_on_the_policy(make_feed: Callable[..., _Feed], fixed: bool) -> None:
     """A hidden tuple moves the watermark as a visible one does, so the window closes and the late tuple is out (R17).
 
     It is hidden by a NULL, which Spark would look for below the watermark if nothing were in the way.
     """
-    feed = make_feed("SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] WHERE x > 0 START AT EARLIEST")
+    feed = make_feed(
+        "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] WHERE x > 0 START AT EARLIEST", fixed=fixed
+    )
     feed.bring((1, 1, "a"))
     feed.bring((100, 1, None))
     feed.bring((2, 1, "a"))
@@ -548,10 +572,15 @@ def test_lateness_does_not_depend_on_the_policy(make_feed: Callable[..., _Feed])
     assert [row[0] for row in feed.rows()] == [1]
 
 
-def test_a_policy_that_hides_everything_does_not_stop_the_watermark(make_feed: Callable[..., _Feed]) -> None:
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_policy_that_hides_everything_does_not_stop_the_watermark(
+    make_feed: Callable[..., _Feed], fixed: bool
+) -> None:
     """Spark does not read a stream whose join it knows to be empty; the subscription alone would tell it here."""
     feed = make_feed(
-        "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST", _gate(more=" AND self.kind > 'b'")
+        "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST",
+        _gate(more=" AND self.kind > 'b'"),
+        fixed=fixed,
     )
     feed.bring((1, 1, "a"))
     feed.bring((100, 1, "a"))
@@ -566,11 +595,12 @@ _PAIRS = (
 )
 
 
+@pytest.mark.parametrize("fixed", [False, True])
 def test_an_early_join_keeps_what_the_policy_shows_and_its_watermark_moves_for_all(
-    make_feed: Callable[..., _Feed],
+    make_feed: Callable[..., _Feed], fixed: bool
 ) -> None:
     """Hidden tuples and those without a key move the watermark too (R17); the state holds neither."""
-    feed = make_feed(_PAIRS + " AND a.x > 0 AND b.x < 9", early=True)
+    feed = make_feed(_PAIRS + " AND a.x > 0 AND b.x < 9", early=True, fixed=fixed)
     feed.bring((1, 1, "a"), (2, 1, "b"), (3, 1, "a"), (4, -1, "a"), (5, 10, "a"))
     assert feed.rows() == [(1,)]
     for at, row in ((30, (30, 1, "b")), (50, (50, None, "a"))):
@@ -590,11 +620,12 @@ _COUNTED = "SELECT x, n FROM (SELECT x, COUNT(*) AS n FROM T [RANGE 10 SECONDS] 
     "query",
     [_KEYED + "a.x < b.x", _KEYED + "a.x + b.x > a.x", _COUNTED + "x IS NOT NULL", _COUNTED + "x > 0"],
 )
+@pytest.mark.parametrize("fixed", [False, True])
 def test_no_condition_of_a_query_keeps_the_watermark_back(
-    make_feed: Callable[..., _Feed], query: str
+    make_feed: Callable[..., _Feed], query: str, fixed: bool
 ) -> None:
     """Above a join Spark makes it one of the join's, above an aggregate one of its input, and leaves out rows without a value."""
-    feed = make_feed(query, early=True)
+    feed = make_feed(query + " START AT EARLIEST", early=True, fixed=fixed)
     feed.bring((1, 1, "a"), (3, 2, "a"))
     feed.bring((50, None, None))
     assert feed.query.lastProgress is not None
@@ -645,8 +676,11 @@ def test_an_early_join_has_values_in_its_plan_and_follows_them(spark: SparkSessi
         spark.catalog.dropTempView("early_join")
 
 
-def test_a_policy_that_hides_everything_does_not_stop_a_join_either(make_feed: Callable[..., _Feed]) -> None:
-    feed = make_feed(_PAIRS, _gate(more=" AND self.kind > 'b'"), early=True)
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_policy_that_hides_everything_does_not_stop_a_join_either(
+    make_feed: Callable[..., _Feed], fixed: bool
+) -> None:
+    feed = make_feed(_PAIRS, _gate(more=" AND self.kind > 'b'"), early=True, fixed=fixed)
     feed.bring((1, 1, "a"))
     feed.bring((100, 1, "a"))
     assert feed.query.lastProgress is not None
@@ -655,8 +689,11 @@ def test_a_policy_that_hides_everything_does_not_stop_a_join_either(make_feed: C
 
 
 @pytest.mark.parametrize("predicate", ["1 / (x - 42) > 0", "CAST(name AS INT) = 3 OR x > 0"])
-def test_no_predicate_fails_on_hidden_rows(make_feed: Callable[..., _Feed], predicate: str) -> None:
-    feed = make_feed(f"SELECT x FROM T WHERE {predicate}")
+@pytest.mark.parametrize("fixed", [False, True])
+def test_no_predicate_fails_on_hidden_rows(
+    make_feed: Callable[..., _Feed], predicate: str, fixed: bool
+) -> None:
+    feed = make_feed(f"SELECT x FROM T WHERE {predicate}", fixed=fixed)
     feed.bring((1, 43, "a"), (2, 42, "hidden"), (3, 42, "a"), (4, 44, "hidden"))
     assert {row[0] for row in feed.rows()} <= {42, 43}
     assert (43,) in feed.rows()
@@ -727,3 +764,31 @@ def test_the_catalogs_feeds_are_opened_and_a_stream_meets_itself(spark: SparkSes
     spark.catalog.dropTempView("met")
     odd = (1, 3, 5)
     assert sorted(found) == [(a, b) for a in odd for b in odd if abs(a - b) < 3]
+
+
+_WITH_U = "SELECT T.x AS n FROM T [RANGE 60 SECONDS] JOIN U [RANGE 60 SECONDS] ON T.x = U.x"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT x FROM T", "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS]", _WITH_U],
+)
+def test_a_frame_of_one_version_has_its_values_in_the_text(
+    make_feed: Callable[..., _Feed], query: str
+) -> None:
+    """Nothing will be put in force later, so that nothing is read for it; who takes part of a state up again is told apart."""
+    feed = make_feed(query + " START AT EARLIEST", fixed=True)
+    made = feed.frame._jdf.queryExecution().analyzed().toString()
+    assert "= a)" in made
+    assert "ubquery" not in made.replace("SubqueryAlias", "")
+    feed.bring((1, 1, "a"), (2, 1, "b"), (3, 3, "a"), (4, 2, None))
+    feed.bring((100, 9, "a"))
+    assert feed.rows()[0][0] == (2 if "COUNT" in query else 1)
+
+
+def test_a_pair_with_parts_of_two_processes_is_withheld(spark: SparkSession, tmp_path: Path) -> None:
+    processes = _Processes(spark, tmp_path, _WITH_U + " START AT EARLIEST", fixed=True)
+    processes.run(_gate("a"), (1, 1, "a"), (2, 2, "b"))
+    assert processes.seen == [1]
+    processes.run(_gate("b"), (3, 1, "b"), (4, 2, "a"))
+    assert processes.seen == [1, 1]

@@ -75,6 +75,15 @@ def is_plain(root: Node, kept: frozenset[int]) -> bool:
     return all(isinstance(node, Select) or not find_parameters(node) for node in below)
 
 
+def may_be_fixed(root: Node, begins: bool) -> bool:
+    """Whether the values may stand in the text if they never change: behind state nothing but the version is asked for."""
+    kept = find_kept(root)
+    if any(find_parameters(node) for node in walk(root) if id(node) in kept):
+        return False
+    whole = is_alone(root) or (not begins and is_of_pairs(root, kept))
+    return not kept or (whole and is_plain(root, kept))
+
+
 def is_of_pairs(root: Node, kept: frozenset[int]) -> bool:
     """Joins of streams over their selections and projections, each on conditions that need both sides; no other condition
     stands above one, from where it would move below the watermark."""

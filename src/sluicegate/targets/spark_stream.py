@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sluicegate.expr.evaluate import EMPTY
-from sluicegate.expr.nodes import Column, columns
+from sluicegate.expr.nodes import Column, Expr, Parameter, columns
 from sluicegate.expr.types import DOUBLE, STRING
 from sluicegate.expr.values import TIMESTAMP_MAX, TIMESTAMP_MIN
 from sluicegate.graph.operators import (
@@ -138,6 +138,9 @@ class StreamContext(LiveContext):
     masked: frozenset[int] = frozenset()
     """The selections that decide on a stream's tuples below its watermark, where they leave of a hidden one its time alone, and
     drop it above."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What the subscription says, as literals by the names of its columns, where no other will ever be put in force; a bound that
+    it does not have is not there. Nothing is read for it then."""
     keyed: dict[int, str] = field(default_factory=dict)
     """By the `id` of an aggregate, the quoted name of its rows in their windows, each by its end, where Spark knows of the
     watermark on it: as a key it is hashed and compared sooner than a window."""
@@ -146,6 +149,10 @@ class StreamContext(LiveContext):
         step = f"{self.steps[id(node)]} AS i"
         if isinstance(reader, Join) or id(reader) not in self.tagged:
             return step
+        if self.values:
+            return (
+                step if id(node) in self.tagged else f"(SELECT i.*, {self._version(reader)} FROM {step}) AS i"
+            )
         there, needed = id(node) in self.fresh, sorted(find_parameters(reader))
         joins = not there and (bool(needed) or id(reader) in self.fresh or id(node) not in self.tagged)
         if not joins:
@@ -179,10 +186,15 @@ class StreamContext(LiveContext):
 
     def _version(self, reader: Node) -> str:
         """Where the row is a constant, yet not to be known without a tuple: what is kept of it is then compared."""
-        version = f"i.{SUB}.{Q}"
-        if id(reader) in self.masked or not self.plain:
-            return version
-        return f"if({_beyond(TS)}, NULL, {version}) AS {Q}"
+        version = self.values.get(Q, f"i.{SUB}.{Q}")
+        if id(reader) not in self.masked and self.plain:
+            version = f"if({_beyond(TS)}, NULL, {version})"
+        return f"{version} AS {Q}"
+
+    def writer(self, node: Node) -> SparkWriter:
+        if not self.values:
+            return super().writer(node)
+        return _FixedWriter(self.env, super().writer(node).reference, self.values)
 
     def hold(self, node: Select, condition: str) -> str:
         """Above the watermark, if nothing else is in the way: lateness is the same for every policy (R17, I4)."""
@@ -211,7 +223,7 @@ class StreamContext(LiveContext):
                 return f"i.{TS}"
 
     def _subscription(self, node: Node) -> list[str]:
-        if id(node) not in self.fresh:
+        if id(node) not in self.fresh or self.values:
             return []
         if isinstance(node, Join):
             alias = next(alias for alias, side in self._sides(node) if id(side) in self.fresh)
@@ -231,6 +243,16 @@ class StreamContext(LiveContext):
 
     def _sides(self, node: Join) -> tuple[tuple[str, Node], ...]:
         return ("l", node.left), ("r", node.right)
+
+
+@dataclass(frozen=True)
+class _FixedWriter(SparkWriter):
+    """Writes parameters as what they are."""
+
+    values: Mapping[str, str]
+
+    def _write(self, expr: Expr) -> str:
+        return self.values[f"p{expr.index}"] if isinstance(expr, Parameter) else super()._write(expr)
 
 
 def _beyond(moment: str) -> str:
@@ -253,6 +275,7 @@ def make_context(
     fence: Callable[[str], str] = _no_fence,
     begins: bool = True,
     micros: frozenset[int] = frozenset(),
+    values: Mapping[str, str] | None = None,
 ) -> StreamContext:
     """All that the steps of a shape need; refused, by name, where it cannot be written."""
     require(shape, ABILITIES)
@@ -290,6 +313,7 @@ def make_context(
         fence=fence,
         begins=begins,
         micros=micros,
+        values=values or {},
         stateful=any(is_stateful(node) for node in walk(shape.root)),
         moments={stream: quote_name(name) for stream, name in moments.items()},
         binary=True,
@@ -341,7 +365,14 @@ def write_masked(node: Select, ctx: StreamContext) -> str:
     names = [(ctx.names.of(each.column), each.type) for each in node.fields]
     items = [f"if({shown}, i.{name}, NULL) AS {name}" if of == STRING else f"i.{name}" for name, of in names]
     condition = ctx.writer(node).write_truth(node.predicate)
-    judged = f"SELECT i.* EXCEPT ({Q}), if({condition}, i.{Q}, NULL) AS {Q} FROM {ctx.read(node.input, node)}"
+    if ctx.values:
+        judged = (
+            f"SELECT i.*, if({condition}, {ctx.values[Q]}, NULL) AS {Q} FROM {ctx.steps[id(node.input)]} AS i"
+        )
+    else:
+        judged = (
+            f"SELECT i.* EXCEPT ({Q}), if({condition}, i.{Q}, NULL) AS {Q} FROM {ctx.read(node.input, node)}"
+        )
     return f"SELECT {list_items([*items, *ctx.pass_on(node)])} FROM ({judged}) AS i"
 
 
@@ -507,6 +538,9 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
     found = [column for _, column in spark.result_columns(shape)]
     items = [f"i.{ctx.names.of(each)} AS {quote_name(name)}" for each, name in zip(found, names, strict=True)]
     root, step = shape.root, ctx.steps[id(shape.root)]
+    if ctx.values:
+        where = " AND ".join(_list_fixed_bounds(root, ctx))
+        return f"SELECT {list_items(items)} FROM {step} AS i" + (f" WHERE {where}" if where else "")
     if id(root) in ctx.fresh:
         where = _bounds("i." + SUB, ctx)
         return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(where)}"
@@ -526,6 +560,21 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
         f"SELECT /*+ BROADCAST(q) */ {list_items(items)} FROM {step} AS i "
         f"JOIN {ctx.subscriptions} AS q ON {' AND '.join(where)}"
     )
+
+
+def _list_fixed_bounds(root: Node, ctx: StreamContext) -> list[str]:
+    """Of what a process under another version left in the state nothing counts."""
+    bounds = [
+        f"(i.{bound} IS NULL OR i.{bound} >= {ctx.values[name]})"
+        for bound, name in ((FROM, "start"), (WHOLE, "since"))
+        if name in ctx.values
+    ]
+    if id(root) not in ctx.kept or ctx.pairs:
+        return bounds
+    # not as an equality, by which Spark would know the version in all other conditions too, and what holds them in their places
+    same = f"(i.{Q} ^ {ctx.values[Q]}) = 0"
+    # all of it needs what the aggregate found, so that no part, on windows alone, moves below the state
+    return [f"CASE WHEN {same} THEN {' AND '.join(bounds)} ELSE {same} END" if bounds else same]
 
 
 def _bounds(subscription: str, ctx: StreamContext) -> list[str]:

@@ -54,11 +54,12 @@ def build_frame(
     names: list[str],
     frames: Mapping[str, DataFrame],
     streams: Mapping[str, Stream],
-    table: LiveTable,
+    given: LiveTable | Mapping[str, str],
     begins: bool,
     watched: bool = True,
 ) -> Built:
-    """The shape's result under the names; `begins`: the subscription has a start; `watched`: somebody must know how far was read.
+    """The shape's result under the names; `given`: its subscription, live, or as literals (`StreamContext.values`); `begins`: that
+    has a start; `watched`: somebody must know how far was read.
     Views have names that nobody else has, and only while a step is analysed.
     """
     mark = uuid4().hex
@@ -66,8 +67,10 @@ def build_frame(
     tables = {stream: f"v{mark}_{at}" for at, stream in enumerate(sorted(found))}
     moments = {stream: _free_name(each) for stream, each in found.items() if each.event_time is not None}
     views = _Views(spark, mark)
+    table, values = (given, {}) if isinstance(given, LiveTable) else (None, given)
+    micros = table.find_micros() if table else frozenset[int]()
     ctx = make_context(
-        shape, tables, f"v{mark}_q", f"v{mark}_row", moments, views.fence, begins, table.find_micros()
+        shape, tables, f"v{mark}_q", f"v{mark}_row", moments, views.fence, begins, micros, values
     )
     ordered = {each.stream for each in sources(shape.root) if ctx.needs[id(each)].order}
     for stream, source in found.items():
@@ -75,11 +78,8 @@ def build_frame(
     later = {each.stream for node in walk(shape.root) if id(node) in ctx.masked for each in sources(node)}
     observed = {stream: f"sluicegate_{table}" for stream, table in tables.items() if stream in moments}
     try:
-        constant = ctx.plain or not ctx.stateful
-        if ctx.meets_late or not constant:
-            subscription = table.open(spark)
-            views.add(f"v{mark}_q", subscription.where(check_row(ROW)).select(f"{ROW}.*"))
-        views.add(f"v{mark}_row", table.open_constant(spark) if constant else subscription)
+        if table:
+            _add_subscription(spark, table, ctx, views, mark)
         for stream, name in tables.items():
             seen = None if ctx.alone or ctx.pairs else observed.get(stream)
             marked = ctx.stateful and stream not in later
@@ -89,6 +89,16 @@ def build_frame(
         return _mark(frame, tuple(observed.values()), ctx, watched)
     finally:
         views.drop()
+
+
+def _add_subscription(
+    spark: SparkSession, table: LiveTable, ctx: StreamContext, views: _Views, mark: str
+) -> None:
+    constant = ctx.plain or not ctx.stateful
+    if ctx.meets_late or not constant:
+        subscription = table.open(spark)
+        views.add(f"v{mark}_q", subscription.where(check_row(ROW)).select(f"{ROW}.*"))
+    views.add(f"v{mark}_row", table.open_constant(spark) if constant else subscription)
 
 
 def _mark(frame: DataFrame, observed: tuple[str, ...], ctx: StreamContext, watched: bool) -> Built:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.expr.evaluate import Environment
 from sluicegate.expr.values import LONG_MAX, LONG_MIN
-from sluicegate.graph.operators import sources
+from sluicegate.graph.operators import Aggregate, sources, walk
 from sluicegate.graph.plan import AuthorizedPlan
 from sluicegate.policy.model import Stream
 from sluicegate.runtime.batch import check_given, check_served
@@ -21,9 +21,10 @@ from sluicegate.runtime.network.subscriptions import Subscription
 from sluicegate.runtime.run_inputs import to_micros
 from sluicegate.runtime.session import check_session, check_streaming
 from sluicegate.runtime.stream.build import build_frame
-from sluicegate.runtime.stream.live_table import LiveTable, find_version
+from sluicegate.runtime.stream.live_table import LiveTable, find_literals, find_version
 from sluicegate.runtime.stream.watch import Watch
 from sluicegate.targets.spark import result_columns
+from sluicegate.targets.spark_state import check_streamable, may_be_fixed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,6 +56,39 @@ class Version:
         return {each.stream: self.streams[each.stream] for each in sources(self.plan.root)}
 
 
+def make_fixed(
+    spark: SparkSession,
+    version: Version,
+    frames: Mapping[str, DataFrame],
+    start: int | None = None,
+    since: int | None = None,
+) -> DataFrame:
+    """The streaming frame of a version that no other will follow, `start` and `since` as in `LiveFrame`.
+
+    Its values stand in the text, unless something behind state needs them or it is not yet known which windows are whole.
+    """
+    _check_given(spark, version, frames)
+    shaped = version.shape()
+    shape = lower_joins(shaped.shape)
+    check_streamable(shape)
+    waits = since == WITHHELD and any(isinstance(node, Aggregate) for node in walk(shape.root))
+    if waits or not may_be_fixed(shape.root, start is not None):
+        return LiveFrame(spark, version, frames, start, since, early=True, fixed=True).frame
+    row = Subscription(find_version(shaped), shaped.constants, start, since)
+    names = [name for name, _ in result_columns(version.plan)]
+    values = find_literals(shaped.types, row)
+    return build_frame(
+        spark, shape, names, frames, version.streams, values, start is not None, watched=False
+    ).frame
+
+
+def _check_given(spark: SparkSession, version: Version, frames: Mapping[str, DataFrame]) -> None:
+    check_session(spark)
+    check_streaming(spark)
+    check_served(version.plan, version.streams)
+    check_given(version.plan, frames)
+
+
 class LiveFrame:
     """`frame` is the streaming frame. Closed, its next micro-batch fails."""
 
@@ -73,10 +107,7 @@ class LiveFrame:
         `early`: conditions stay below joins, whose pairs are then of one version or withheld. `fixed`: no other version will be
         put in force, so that nobody need know how far was read, where it is known from when on windows are whole.
         """
-        check_session(spark)
-        check_streaming(spark)
-        check_served(version.plan, version.streams)
-        check_given(version.plan, frames)
+        _check_given(spark, version, frames)
         self._version, self._shaped = version, version.shape()
         self._start, self._since, self._fixed = start, since, fixed
         self._lock = threading.Lock()

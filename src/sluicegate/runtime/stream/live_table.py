@@ -11,13 +11,14 @@ from hashlib import sha256
 from math import comb
 from typing import TYPE_CHECKING
 
-from sluicegate.expr.types import Kind, Type
+from sluicegate.expr.nodes import Literal
+from sluicegate.expr.types import BIGINT, Kind, Type
 from sluicegate.expr.values import LONG_MIN
 from sluicegate.runtime.network.shapes import Shaped
 from sluicegate.runtime.network.subscriptions import Subscription, find_values
 from sluicegate.runtime.stream.local_row import LocalRow
 from sluicegate.targets.spark_stream import ENDED, MESSAGES, ROW
-from sluicegate.targets.spark_text import spark_type
+from sluicegate.targets.spark_text import spark_type, write_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,6 +101,16 @@ def _written_type(of: Type) -> str:
 
 def _read(value: str, of: Type) -> str:
     return f"timestamp_micros({value})" if of.kind is Kind.TIMESTAMP else value
+
+
+def find_literals(types: Sequence[Type], row: Subscription) -> dict[str, str]:
+    """What a row says, for frames that will never have another (`StreamContext.values`)."""
+    values = zip(find_values(types, row), types, strict=True)
+    found = {f"p{at}": write_literal(Literal(value, of)) for at, (value, of) in enumerate(values)}
+    bounds = zip(_BOUNDS, (row.number, row.start, row.since), strict=True)
+    return found | {
+        name: write_literal(Literal(value, BIGINT)) for name, value in bounds if value is not None
+    }
 
 
 def find_version(shaped: Shaped) -> int:
