@@ -134,7 +134,7 @@ def test_a_query_that_fails_holds_up_no_other_and_is_ended(
     engine = world.engine
     bad, good = (engine.register("ann", f"SELECT id FROM P WHERE {each}") for each in ("x > 0", "x < 9"))
     poisoned = next(each.number for each in engine.running if each.handle == bad)
-    evaluator = type(engine.network._evaluator)
+    evaluator = type(engine.network.evaluator)
     run, run_together = evaluator.run, evaluator.run_together
 
     def fail(queries: list[Any]) -> None:

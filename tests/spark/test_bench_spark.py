@@ -49,6 +49,7 @@ def test_share_counts_plans_and_reads(spark: SparkSession, tmp_path: Path) -> No
         assert [row["queries"] for row in kept[kind]] == [1, 3]
         assert [row["plans"] for row in kept[kind]] == [1, 1]
         assert all(row["rows_read"] >= 400 and row["jobs"] > 0 for row in kept[kind])
+        assert all(("same_plan" in row) == (kind == "join") for row in kept[kind])
     assert [(row["shapes"], row["plans"]) for row in kept["shapes"]] == [(1, 1), (2, 2)]
     assert kept["aims"] == []
 

@@ -452,7 +452,7 @@ def test_bypass_26_a_tick_that_fails_is_repeated_as_if_it_had_not_been(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing lost, doubled, or counted twice; and rows held back for review are served in the end."""
-    evaluator = type(world.engine.network._evaluator)
+    evaluator = type(world.engine.network.evaluator)
     handles = [world.engine.register("ann", each) for each in (THREES, "SELECT id FROM P", COUNT)]
     run, failed = evaluator.run, []
 

@@ -34,11 +34,14 @@ class Crowd:
         folder: Path,
         streams: Iterable[str],
         asked: Iterable[tuple[str, str]],
+        share_from: int | None = None,
     ) -> None:
+        """`share_from`: from so many queries on a join runs once for all, instead of from where it is usually worth it."""
         empty = folder / "empty"
         empty.mkdir(parents=True)
         frames = {name: read_folder(spark, catalog, name, empty) for name in streams}
         self.engine = Engine(spark, catalog, folder / "engine", frames=frames, trigger=_NEVER)
+        self.engine.network.evaluator.share_from = share_from
         self.handles = [self.engine.register(user, query) for user, query in asked]
 
     @property

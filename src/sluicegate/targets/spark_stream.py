@@ -539,8 +539,8 @@ def write_result(shape: AuthorizedPlan, names: list[str], ctx: StreamContext) ->
     items = [f"i.{ctx.names.of(each)} AS {quote_name(name)}" for each, name in zip(found, names, strict=True)]
     root, step = shape.root, ctx.steps[id(shape.root)]
     if ctx.values:
-        where = " AND ".join(_list_fixed_bounds(root, ctx))
-        return f"SELECT {list_items(items)} FROM {step} AS i" + (f" WHERE {where}" if where else "")
+        due = _list_fixed_bounds(root, ctx)
+        return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(due) or 'TRUE'}"
     if id(root) in ctx.fresh:
         where = _bounds("i." + SUB, ctx)
         return f"SELECT {list_items(items)} FROM {step} AS i WHERE {' AND '.join(where)}"

@@ -58,6 +58,8 @@ class Evaluator:
         self._court = Court(logs)
         self.placement: Placement | None = None
         """Where shields stand, whatever the estimate says; for measurements and tests."""
+        self.share_from: int | None = None
+        """Instead of `SHARE_FROM`; for measurements."""
 
     def run(
         self,
@@ -99,7 +101,7 @@ class Evaluator:
     def _find(
         self, unit: Unit, types: Sequence[Type], queries: Sequence[Subscription], places: tuple[Place, Place]
     ) -> pa.Table | None:
-        shared = len(queries) >= SHARE_FROM and self.placement is None
+        shared = len(queries) >= (self.share_from or SHARE_FROM) and self.placement is None
         plan = unit.shared if unit.shared is not None and shared else unit.plan
         several = has_several(queries)
         if unit.by_time:

@@ -61,7 +61,7 @@ class Network:
         threads: int = 2,
         most_shapes: int = MOST_SHAPES,
     ) -> None:
-        self._evaluator, self._logs, self._gate, self._store = evaluator, logs, gate, store
+        self.evaluator, self._logs, self._gate, self._store = evaluator, logs, gate, store
         self._switching = switching
         self._sharer = Sharer(evaluator)
         self.sharing = True
@@ -249,7 +249,7 @@ class Network:
             if shape.bundle is None:
                 raise InvariantError("a shape that runs alone is in a bundle")
             members.append(Member(shape.bundle[0], shape.types, queries))
-        found = self._evaluator.run_together(members, (turns[0].before, turns[0].after))
+        found = self.evaluator.run_together(members, (turns[0].before, turns[0].after))
         return [
             replace(turn, tables=(table,) if table is not None and table.num_rows else (), asked=each.numbers)
             for turn, table, each in zip(turns, found, members, strict=True)
@@ -273,7 +273,7 @@ class Network:
             shape.carried[at] = kept
             if not queries or (only is not None and at not in only):
                 continue
-            found, shape.carried[at] = self._evaluator.run(
+            found, shape.carried[at] = self.evaluator.run(
                 unit, shape.types, queries, (turn.before, turn.after), kept
             )
             if found is not None and found.num_rows:
