@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from sluicegate.bench.kafka_rivals import (
@@ -91,16 +91,12 @@ def _running(topics: Topics, way: str, out: str) -> Iterator[None]:
         finally:
             running.stop()
         return
-    close: Callable[[], None] = lambda: None  # noqa: E731 — the frame's own where there is one
-    if way == "by_hand":
-        query: Any = run_by_hand(topics, SELECT, out)
-    else:
-        query, close = run_frame(topics, SELECT, out, way == "feed")
+    by_hand = way == "by_hand"
+    query = run_by_hand(topics, SELECT, out) if by_hand else run_frame(topics, SELECT, out, way == "feed")
     try:
         yield
     finally:
         query.stop()
-        close()
 
 
 def _pace(servers: str, topic: str, rate: int, seconds: int) -> None:

@@ -125,13 +125,12 @@ def make_world(topics: Topics) -> Catalog:
     return read_catalog(text)
 
 
-def run_frame(topics: Topics, kind: Kind, out: str, own_feed: bool) -> tuple[Any, Callable[[], None]]:
-    """The library's streaming frame, over the catalog's own feed or over a frame that the engineer has parsed; the
-    streaming query, started, and what lets the frame go."""
+def run_frame(topics: Topics, kind: Kind, out: str, own_feed: bool) -> Any:
+    """The library's streaming frame, as `to_spark` gives it, over the catalog's own feed or over a frame that the engineer has
+    parsed; the streaming query, started."""
     allowed = _authorize(make_world(topics), kind)
     inputs = None if own_feed else {"Health": _parse(topics)}
-    followed = allowed.follow(topics.spark, inputs)
-    return _write(followed.frame, topics, out), followed.close
+    return _write(allowed.to_spark(topics.spark, inputs), topics, out)
 
 
 def _authorize(catalog: Catalog, kind: Kind) -> Authorized:
@@ -193,11 +192,8 @@ def list_works(topics: Topics, kind: Kind) -> dict[str, Callable[[str], float]]:
     def frame(own: bool) -> Callable[[str], float]:
         def work(out: str) -> float:
             began = perf_counter()
-            query, close = run_frame(topics, kind, out, own)
-            query.awaitTermination()
-            taken = perf_counter() - began
-            close()
-            return taken
+            run_frame(topics, kind, out, own).awaitTermination()
+            return perf_counter() - began
 
         return work
 
