@@ -52,6 +52,28 @@ def test_frames_that_do_not_fit_are_refused(spark: SparkSession) -> None:
         allowed.to_spark(spark, {"Position": stream})
 
 
+def test_a_text_of_a_fixed_length_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would fill up the texts of grants with blanks beside it, and show what is hidden."""
+    gate = sluicegate.open(EXAMPLES / "soldiers")
+    frame = frame_of(spark, gate.catalog.streams["Position"], ROWS)
+    frame.write.parquet(str(tmp_path / "rows"))
+    columns = ", ".join(
+        f"{each.name} {'CHAR(5)' if each.name == 'Platoon' else each.dataType.simpleString()}"
+        for each in frame.schema.fields
+    )
+    spark.sql(f"CREATE TABLE padded ({columns}) USING parquet LOCATION '{tmp_path / 'rows'}'")
+    try:
+        with pytest.raises(DiagnosticError, match=r"`Platoon` of the frame for `Position` is a CHAR"):
+            gate.authorize("paul", "SELECT SID FROM Position").to_spark(
+                spark, {"Position": spark.table("padded")}
+            )
+        plain = spark.table("padded").selectExpr("* EXCEPT (Platoon)", "concat(Platoon, '') AS Platoon")
+        shown = gate.authorize("paul", "SELECT SID FROM Position").to_spark(spark, {"Position": plain})
+        assert shown.count() <= 1
+    finally:
+        spark.sql("DROP TABLE padded")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -625,7 +625,7 @@ def test_no_condition_of_a_query_keeps_the_watermark_back(
     make_feed: Callable[..., _Feed], query: str, fixed: bool
 ) -> None:
     """Above a join Spark makes it one of the join's, above an aggregate one of its input, and leaves out rows without a value."""
-    feed = make_feed(query + " START AT EARLIEST", early=True, fixed=fixed)
+    feed = make_feed(query + " START AT EARLIEST" * fixed, early=True, fixed=fixed)
     feed.bring((1, 1, "a"), (3, 2, "a"))
     feed.bring((50, None, None))
     assert feed.query.lastProgress is not None
@@ -792,3 +792,21 @@ def test_a_pair_with_parts_of_two_processes_is_withheld(spark: SparkSession, tmp
     assert processes.seen == [1]
     processes.run(_gate("b"), (3, 1, "b"), (4, 2, "a"))
     assert processes.seen == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [("SELECT x FROM T", [3, 4, 5, 6]), ("SELECT SUM(x) AS n FROM T [RANGE 10 SECONDS]", [4, 5])],
+)
+def test_a_frame_of_one_version_begins_where_its_query_says(
+    make_feed: Callable[..., _Feed], query: str, rows: list[int]
+) -> None:
+    """Tuples before it are not read, and windows that begin before it are not whole (R8)."""
+    feed = make_feed(query + " START AT TIMESTAMP '2026-01-01T00:00:15Z'", fixed=True)
+    assert "ubquery" not in feed.frame._jdf.queryExecution().analyzed().toString().replace(
+        "SubqueryAlias", ""
+    )
+    feed.bring((1, 1, "a"), (14, 2, "a"), (16, 3, "a"))
+    feed.bring((21, 4, "a"), (22, 9, "b"), (31, 5, "a"))
+    feed.bring((100, 6, "a"))
+    assert [row[0] for row in feed.rows()] == rows

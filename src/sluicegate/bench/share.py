@@ -27,7 +27,7 @@ NAME = "share"
 SUMMARY = "many queries against one: of one shape by as many users, and of different shapes on one source"
 SEED = 3
 AIMS: Mapping[str, float] = {"select": 5.0, "aggregate": 3.0, "join": 1.5, "shapes": 6.0}
-"""At most so many times the time of one: at 1,000 queries of a shape, and at 20 shapes."""
+"""At most so many times the time of one, for joins by the same plan: at 1,000 queries of a shape, and at 20 shapes."""
 _SAME = 0
 """Stands for one query by the plan of many."""
 NOTES = [

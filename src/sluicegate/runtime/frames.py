@@ -30,6 +30,8 @@ _NAMES = {
 }
 
 
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark notes that a text was declared with a length."""
 _ARRIVAL_HELP = "number the rows as they arrived: it decides tuple windows, FIRST and LAST"
 
 
@@ -91,6 +93,11 @@ def check_frame(source: Source, frame: DataFrame, ordered: bool) -> None:
             got = f"is `{found[name]}`" if name in found else "is missing"
             message = f"the column `{name}` of the frame for `{stream}` {got}; it must be `{kind}`"
             raise _refuse("frame-schema", message, _ARRIVAL_HELP if name == ARRIVAL else None)
+    padded = {each.name for each in frame.schema.fields if _PADDED in (each.metadata or {})}
+    for name in sorted(padded & {name for name, _ in wanted}):
+        # beside such a column Spark fills up literals with blanks: `'a    '` would be the `'a'` of a grant
+        message = f"the column `{name}` of the frame for `{stream}` is a CHAR or VARCHAR; it must be `string`"
+        raise _refuse("frame-schema", message, f"give it as `concat({name}, '')`")
 
 
 def _refuse(code: str, message: str, help_: str | None = None) -> DiagnosticError:

@@ -71,10 +71,11 @@ def make_fixed(
     shaped = version.shape()
     shape = lower_joins(shaped.shape)
     check_streamable(shape)
-    waits = since == WITHHELD and any(isinstance(node, Aggregate) for node in walk(shape.root))
+    windows = any(isinstance(node, Aggregate) for node in walk(shape.root))
+    waits = windows and since == WITHHELD
     if waits or not may_be_fixed(shape.root, start is not None):
         return LiveFrame(spark, version, frames, start, since, early=True, fixed=True).frame
-    row = Subscription(find_version(shaped), shaped.constants, start, since)
+    row = Subscription(find_version(shaped), shaped.constants, start, since if windows else None)
     names = [name for name, _ in result_columns(version.plan)]
     values = find_literals(shaped.types, row)
     return build_frame(
