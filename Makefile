@@ -12,8 +12,6 @@ N ?= 10000
 SEED ?= 1
 NAME ?=
 ARGS ?=
-# one more than cores: browsers and servers are waited for
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 .PHONY: help setup test test-fast lint format bench fuzz demo docs clean
 
@@ -31,7 +29,7 @@ $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
 
 test: setup ## Run every test
 	@scripts/kafka.sh broker install || true
-	@$(BIN)/pytest -n $(WORKERS) -m "not spark" $(ARGS)
+	@$(BIN)/pytest -n auto -m "not spark" $(ARGS)
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m spark $(ARGS)
 
 test-fast: setup ## Run the tests that take no more than a minute together, without Spark

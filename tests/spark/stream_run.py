@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.api import Gate
 from sluicegate.expr.evaluate import EMPTY, Environment
 from sluicegate.expr.nodes import Value
 from sluicegate.expr.types import TIMESTAMP
@@ -151,3 +152,34 @@ def _decode(rows: Sequence[dict[str, Value]], plan: AuthorizedPlan) -> list[dict
         for row in rows
     )
     return result_rows(typed, plan.outputs, plan.label)
+
+
+class Processes:
+    """One after the other, over the same files and the same checkpoint."""
+
+    def __init__(self, spark: SparkSession, folder: Path, query: str, fixed: bool) -> None:
+        self._spark, self._folder, self._query, self._fixed = spark, folder, query, fixed
+        (folder / "T").mkdir()
+        self.seen: list[int] = []
+
+    def run(self, gate: Gate, *rows: tuple[int, int, str]) -> None:
+        folder, stream = self._folder / "T", gate.catalog.streams["T"]
+        for at, x, of in rows:
+            put_rows(
+                folder, stream, [{"ts": BASE + at * 1_000_000, "x": x, "kind": of, "name": "tower"}], [at]
+            )
+        frame = read_rows(self._spark, folder, stream)
+        frames = {"T": frame, "U": read_rows(self._spark, folder, gate.catalog.streams["U"])}
+        asked = gate.authorize("ann", self._query)
+        followed = None if self._fixed else asked.follow(self._spark, frames)
+        made = followed.frame if followed else asked.to_spark(self._spark, frames)
+        writer = made.writeStream.foreachBatch(
+            lambda batch, _: self.seen.extend(row["n"] for row in batch.collect())
+        )
+        started = writer.option("checkpointLocation", str(self._folder / "check")).start()
+        try:
+            started.processAllAvailable()
+        finally:
+            started.stop()
+            if followed:
+                followed.close()

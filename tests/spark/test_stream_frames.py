@@ -32,7 +32,7 @@ from sluicegate.testing.corpus import Case as CorpusCase
 from sluicegate.testing.differential import as_bag, authorize
 from sluicegate.testing.oracle import expected
 from spark.spark_run import frame_of
-from spark.stream_run import Run, far_row, put_rows, read_rows, run_streaming, start_memory, widen
+from spark.stream_run import Processes, Run, far_row, put_rows, read_rows, run_streaming, start_memory, widen
 from spark_session import EXCLUDED, FOLDING
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ def test_a_window_with_parts_of_two_processes_is_withheld(
 ) -> None:
     """The second one has other values, goes on with the state of the first, and does not know what that has read."""
     query = f"SELECT COUNT(*) AS n FROM {below} [RANGE 10 SECONDS] START AT EARLIEST"
-    processes = _Processes(spark, tmp_path, query, fixed)
+    processes = Processes(spark, tmp_path, query, fixed)
     processes.run(_gate("a"), (1, 1, "a"), (11, 1, "a"), (12, 1, "a"))
     assert processes.seen == [1 + below.count("UNION")]
     processes.run(_gate("b"), (13, 1, "b"), (21, 1, "b"), (50, 1, "b"))
@@ -374,41 +374,12 @@ def test_a_window_with_parts_of_two_plans_is_withheld(
 ) -> None:
     """A pattern is part of the plan, not a value: no constant tells the two apart."""
     query = "SELECT COUNT(*) AS n FROM T [RANGE 10 SECONDS] START AT EARLIEST"
-    processes = _Processes(spark, tmp_path, query, fixed)
+    processes = Processes(spark, tmp_path, query, fixed)
     text = CATALOG.replace("kind = self.kind", "kind LIKE '{kind}%'")
     old, new = (Gate(read_catalog(text.format(kind=kind, more=""))) for kind in ("a", "b"))
     processes.run(old, (1, 1, "a"), (11, 1, "a"), (12, 1, "a"))
     processes.run(new, (13, 1, "b"), (21, 1, "b"), (50, 1, "b"))
     assert processes.seen == [1, 1]
-
-
-class _Processes:
-    """One after the other, over the same files and the same checkpoint."""
-
-    def __init__(self, spark: SparkSession, folder: Path, query: str, fixed: bool) -> None:
-        self._spark, self._folder, self._query, self._fixed = spark, folder, query, fixed
-        (folder / "T").mkdir()
-        self.seen: list[int] = []
-
-    def run(self, gate: Gate, *rows: tuple[int, int, str]) -> None:
-        folder, stream = self._folder / "T", gate.catalog.streams["T"]
-        for at, x, of in rows:
-            put_rows(folder, stream, [{"ts": BASE + at * SECOND, "x": x, "kind": of, "name": "tower"}], [at])
-        frame = read_rows(self._spark, folder, stream)
-        frames = {"T": frame, "U": read_rows(self._spark, folder, gate.catalog.streams["U"])}
-        asked = gate.authorize("ann", self._query)
-        followed = None if self._fixed else asked.follow(self._spark, frames)
-        made = followed.frame if followed else asked.to_spark(self._spark, frames)
-        writer = made.writeStream.foreachBatch(
-            lambda batch, _: self.seen.extend(row["n"] for row in batch.collect())
-        )
-        started = writer.option("checkpointLocation", str(self._folder / "check")).start()
-        try:
-            started.processAllAvailable()
-        finally:
-            started.stop()
-            if followed:
-                followed.close()
 
 
 def test_a_second_query_over_a_frame_begins_with_whole_windows(
@@ -787,7 +758,7 @@ def test_a_frame_of_one_version_has_its_values_in_the_text(
 
 
 def test_a_pair_with_parts_of_two_processes_is_withheld(spark: SparkSession, tmp_path: Path) -> None:
-    processes = _Processes(spark, tmp_path, _WITH_U + " START AT EARLIEST", fixed=True)
+    processes = Processes(spark, tmp_path, _WITH_U + " START AT EARLIEST", fixed=True)
     processes.run(_gate("a"), (1, 1, "a"), (2, 2, "b"))
     assert processes.seen == [1]
     processes.run(_gate("b"), (3, 1, "b"), (4, 2, "a"))
