@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,7 +188,61 @@ LINES = [
     '{"more": ' + "[" * 500 + "]" * 500 + "}",
     '{"' + "m" * 40_000 + '": 1, "i": 2}',
     "[" * 20_000,
+    # as many quotes as the attributes that are found would need
+    '{"s":5,"x":1}',
+    '{"s":true,"i":1,"i":2}',
+    '{"s":"5","s":5}',
+    '{"s":5,"s":"5"}',
+    '{"s":5,"5":5}',
+    '{"s":5,"x":"5"}',
+    '{"s":5,"d":1,"\\"s\\":\\"5\\"":1}',
+    '{"i":null,"i":1}',
+    '{"i":1,"i":null}',
+    '{"i":null,"n":1,"n":2}',
+    '{"i" :null,"n":1}',
+    '{"i":1,"s":"i"}',
+    '{"x":null,"n":1,"s":"\\"i\\":"}',
+    '{"s":"}","i":1}',
+    '{"s":"a"}}',
+    '{}}{"s":5,5:null}',
+    '{"i":1}{"s":5}',
+    '{"s":"a"}{}',
+    '{"s":"a"}, 1}',
+    '{"s":"a"} 5',
+    '{"s":"a"}  ',
+    '{"s":"a","i":1}\r',
+    '{"s":"a","more":{}}',
+    '{"s":"a","more":[1]}',
+    "{'s':\"a\"}",
+    "{'i':1,\"i\":2}",
+    '{"i":1,\'n\':"x"}',
+    '{"ts":20260101,"x":1}',
+    '{"ts":"2026-01-01","ts":"2026-01-02"}',
+    '{"_sp":null,"i":1}',
 ]
+PIECES = [
+    *'{}[]:,:,:,"', " ", "'", "\\", "null", "true", "5", "-1", "1.5", "NaN", '"s"', '"i"', '"ts"', '"x"', '"5"', ',"_sp":null',
+    '"s":', '"i":', '"s":"a"', '"s": "5"', '"i":5', ',"n":5', ',"i":null', ',"b":true', '"ts":"2026-01-01"', ',"d":1',
+    '{"s":"5",', '{"i":1,', '{"s":5,', ":1}", ':"a"}', ":null}", "}}", '\\"s\\":',
+]  # fmt: skip
+FITTING = {
+    '"s":': ['"a"', '"5"', "null", '"}"', '"\\u0061"'], '"s": ': ['"5"', '"-"'], '"i":': ["5", "-1", "null"], '"n":': ["5"],
+    '"d":': ["1.5", "1e3", "null"], '"b":': ["true", "null"], '"ts":': ['"2026-01-01"', '"2026-01-01T10:00:00+02:00"', "null"],
+    '"x":': ["1", '"a"', "{}"], '"_sp":': ["null"], '"i" :': ["5", "null"], ' "n" : ': ["5"],
+}  # fmt: skip
+OTHERS = ["5", '"5"', "true", '"a"', "{}", "[]", '{"i":1}', "'a'", '"2026-01-01"', "1e400", "5,5"]
+ENDS = ["}", "}", "}", "}", "}", "} ", "}}", "}{}", "} 5", "", "},1}", '}"', "]", '},"x":1}']
+
+
+def _put_together(chance: random.Random) -> bytes:
+    """A line as it should be, or nearly so."""
+    names = list(FITTING)
+    given = chance.sample(names, 3) if chance.random() < 0.8 else chance.choices(names, k=4)
+    parts = [
+        name + chance.choice(OTHERS if chance.random() < 0.1 and "_sp" not in name else FITTING[name])
+        for name in given[: chance.randint(1, 4)]
+    ]
+    return f"{{{','.join(parts)}{chance.choice(ENDS)}".encode()
 
 
 def _decode(
@@ -289,6 +344,18 @@ def test_any_line_is_read_as_from_files(
     file = _load(WIDE, raw, tmp_path_factory.mktemp("lines"))
     assert _exact(live[0]) == _exact(file[0])
     assert len(live[1]) == len(file[1])
+
+
+def test_lines_put_together_by_chance_are_read_as_from_files(spark: SparkSession, tmp_path: Path) -> None:
+    """What a line has of quotes and braces decides whether it is read strictly: pieces that have them, in every order."""
+    chance = random.Random(20)
+    lines = {"".join(chance.choices(PIECES, k=chance.randint(1, 7))).encode() for _ in range(10_000)}
+    lines |= {_put_together(chance) for _ in range(10_000)}
+    raw = sorted(lines)
+    live, file = _decode(spark, WIDE, raw), _load(WIDE, raw, tmp_path)
+    assert _exact(live[0]) == _exact(file[0])
+    assert len(live[0]) > 1_000
+    assert len(live[1]) == len(file[1]) > 1_000
 
 
 def _stream(path: Path, **options: str) -> Stream:

@@ -42,6 +42,21 @@ _LONGEST_NAME = 1024
 """Bytes of a sender: it stands beside each of a record's punctuations."""
 
 
+def _find_headers(name: str) -> str:
+    return f"filter(headers, h -> h.key = {quote_text(name)})"
+
+
+_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType AS stamped")
+_MANY = f"size(headers) > {MOST_HEADERS} OR size({_find_headers('sp')}) > {MOST_SAID}"
+_SIZES = "aggregate(headers, 0L, (n, h) -> n + octet_length(h.key) + coalesce(octet_length(h.value), 0))"
+_KEY_SIZE = "coalesce(octet_length(key), 0)"
+_IS_LIMITED = (
+    f"CASE WHEN headers IS NULL THEN {_KEY_SIZE} <= {LONGEST_LINE}"
+    f" ELSE NOT ({_MANY}) AND {_SIZES} + {_KEY_SIZE} <= {LONGEST_LINE} END"
+)
+"""That a record has no more than `_limit` lets be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """How the records of a topic are read."""
@@ -53,24 +68,24 @@ class Records:
     def read(self, frame: DataFrame, stream: Stream, tells: bool = True) -> DataFrame:
         """`raw`, `place`, `sender`, `a0` … for the attributes, and `_problem`; `stream` is with what its elements carry.
 
-        Unless it `tells`, reasons need not be right, and punctuations in headers are left out.
+        Unless it `tells`, what does not fit and punctuations are left out; `raw`, `place` and `sender` then say nothing.
         """
         names = [name for name, _ in stream.attributes]
         parts = {attribute: part for attribute, part in self.topic.parts if attribute in names}
         plan = plan_messages(stream, self.topic.messages, list(parts))
-        known = _limit(frame, stream.punctuated_by is not None)
-        elements = self._divide(known, parts, SP in names, plan is not None, tells)
+        if tells:
+            known = _limit(frame, stream.punctuated_by is not None)
+            elements = self._divide(known, parts, SP in names, plan is not None)
+        else:
+            elements = self._keep_fitting(frame, parts, plan is not None)
         if plan is None:
             values = _read_lines(elements, stream, tells)
         else:
             values = _read_messages(elements, stream, plan)
-        return _put_together(values, stream, parts, tells)
+        return _put_together(values, stream, parts) if tells else _put_fitting(values, stream, parts)
 
-    def _divide(
-        self, known: DataFrame, parts: Mapping[str, str], has_sp: bool, limits: bool, tells: bool
-    ) -> DataFrame:
+    def _divide(self, known: DataFrame, parts: Mapping[str, str], has_sp: bool, limits: bool) -> DataFrame:
         """`body`, and in `p` all else of a record: one row for each punctuation in its headers, then one for its value."""
-        has_sp = has_sp and tells
         signed = self.keys is not None
         if self.keys is not None:
             known = _join_keys(known, self.keys)
@@ -78,42 +93,66 @@ class Records:
         divided = known.selectExpr("*", _write_elements() if has_sp else f"{_NO_BYTES} AS sp")
         if not has_sp:
             divided = divided.withColumnRenamed("value", BODY)
-        told = self._write_told(parts, signed, limits)
-        if not tells:
-            divided, told = divided.where(f"{told} IS NULL"), write_null_text()
+        cases = [
+            ("too_much IS NOT NULL", "too_much"),
+            *self._list_told(parts),
+            (f"octet_length(sp) > {MOST_CHARACTERS}", quote_text(LONG_SP)),
+            ("NOT is_valid_utf8(CAST(sp AS STRING))", "'the header `sp` is not text'"),
+        ]
+        if limits:
+            cases += [
+                (f"sp IS NULL AND {BODY} IS NULL", "'the value is missing'"),
+                (
+                    f"octet_length({BODY}) > {LONGEST_LINE}",
+                    f"'the value is longer than {LONGEST_LINE} bytes'",
+                ),
+            ]
         beside = {
-            "place": "concat(topic, '/', partition)" if tells else write_null_text(),
-            "at": "offset" if tells else "0L",
-            "sender": "sender" if tells else write_null_text(),
+            "place": "concat(topic, '/', partition)",
+            "at": "offset",
+            "sender": "sender",
             "sp": "sp",
-            TOLD: told,
-            **{f"m{at}": _write_part(part) for at, part in enumerate(parts.values())},
+            TOLD: f"CASE {' '.join(f'WHEN {when} THEN {text}' for when, text in cases)} END",
+            **_list_parts(parts),
         }
-        fields = ", ".join(f"'{name}', {text}" for name, text in beside.items())
-        return divided.selectExpr(BODY, f"named_struct({fields}) AS {BESIDE}")
+        return divided.selectExpr(BODY, f"{_write_struct(beside)} AS {BESIDE}")
 
-    def _write_told(self, parts: Mapping[str, str], signed: bool, limits: bool) -> str:
-        """What is wrong with a record before its value is looked at."""
-        cases = ["WHEN too_much IS NOT NULL THEN too_much"]
-        if signed:
-            cases.append(f"WHEN sender IS NULL THEN {quote_text(UNSIGNED)}")
+    def _keep_fitting(self, frame: DataFrame, parts: Mapping[str, str], limits: bool) -> DataFrame:
+        """`body` and `p` of the records that nothing is wrong with, for one who does not tell: `p` has their parts alone."""
+        kept = frame.where(_IS_LIMITED)
+        if limits:
+            kept = kept.where(f"octet_length(value) <= {LONGEST_LINE}")
+        if self.keys is None and not parts:
+            return kept.selectExpr(f"value AS {BODY}", f"{write_null_text()} AS {BESIDE}")
+        kept = kept.selectExpr(*_COLUMNS, "coalesce(headers, array()) AS headers")
+        if self.keys is not None:
+            kept = _join_keys(kept, self.keys).selectExpr("*", f"{write_sender(_KEYS)} AS sender")
+        for when, _ in self._list_told(parts):
+            kept = kept.where(f"NOT coalesce({when}, FALSE)")
+        beside = _write_struct(_list_parts(parts)) if parts else write_null_text()
+        return kept.selectExpr(f"value AS {BODY}", f"{beside} AS {BESIDE}")
+
+    def _list_told(self, parts: Mapping[str, str]) -> list[tuple[str, str]]:
+        """What may be wrong with who sent a record and with its parts: when, and what is said of it."""
+        signed = self.keys is not None
+        cases = [("sender IS NULL", quote_text(UNSIGNED))] if signed else []
         if signed and "timestamp" in parts.values():
-            cases.append(f"WHEN stamped <> 1 THEN {quote_text(NOT_BROKERS)}")
+            cases.append(("stamped <> 1", quote_text(NOT_BROKERS)))
         for part in parts.values():
             if part.startswith(HEADER):
                 name = part.removeprefix(HEADER)
                 told = quote_text(f"the header `{name}` is given twice")
-                cases.append(f"WHEN size({_find_headers(name)}) > 1 THEN {told}")
-        cases += [
-            f"WHEN octet_length(sp) > {MOST_CHARACTERS} THEN {quote_text(LONG_SP)}",
-            "WHEN NOT is_valid_utf8(CAST(sp AS STRING)) THEN 'the header `sp` is not text'",
-        ]
-        if limits:
-            cases += [
-                f"WHEN sp IS NULL AND {BODY} IS NULL THEN 'the value is missing'",
-                f"WHEN octet_length({BODY}) > {LONGEST_LINE} THEN 'the value is longer than {LONGEST_LINE} bytes'",
-            ]
-        return f"CASE {' '.join(cases)} END"
+                cases.append((f"size({_find_headers(name)}) > 1", told))
+        return cases
+
+
+def _list_parts(parts: Mapping[str, str]) -> dict[str, str]:
+    return {f"m{at}": _write_part(part) for at, part in enumerate(parts.values())}
+
+
+def _write_struct(fields: Mapping[str, str]) -> str:
+    inside = ", ".join(f"'{name}', {text}" for name, text in fields.items())
+    return f"named_struct({inside})"
 
 
 def _limit(frame: DataFrame, judged: bool) -> DataFrame:
@@ -121,13 +160,11 @@ def _limit(frame: DataFrame, judged: bool) -> DataFrame:
 
     Before anything looks into headers: their number is the producer's, and what comes after goes through them again and again.
     """
-    sizes = "aggregate(headers, 0L, (n, h) -> n + octet_length(h.key) + coalesce(octet_length(h.value), 0))"
     counted = frame.selectExpr(
-        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType AS stamped", "headers",
-        "headers IS NOT NULL AND "
-        f"(size(headers) > {MOST_HEADERS} OR size({_find_headers('sp')}) > {MOST_SAID}) AS many",
+        *_COLUMNS, "headers",
+        f"headers IS NOT NULL AND ({_MANY}) AS many",
         # most records have none
-        f"CASE WHEN headers IS NULL THEN 0L ELSE {sizes} END + coalesce(octet_length(key), 0) AS beside",
+        f"CASE WHEN headers IS NULL THEN 0L ELSE {_SIZES} END + {_KEY_SIZE} AS beside",
     )  # fmt: skip
     whole = "beside + coalesce(octet_length(value), 0)"
     cases = [f"WHEN many OR beside > {LONGEST_LINE} THEN {quote_text(CROWDED)}"]
@@ -164,10 +201,6 @@ def _write_elements() -> str:
     return f"inline(CASE WHEN {only} THEN {said} WHEN size(headers) = 0 THEN {tuple_} ELSE concat({said}, {tuple_}) END)"
 
 
-def _find_headers(name: str) -> str:
-    return f"filter(headers, h -> h.key = {quote_text(name)})"
-
-
 def _write_part(part: str) -> str:
     match part:
         case "key":
@@ -183,8 +216,8 @@ def _write_part(part: str) -> str:
 
 def _read_lines(elements: DataFrame, stream: Stream, tells: bool) -> DataFrame:
     """JSON; a punctuation of a header stands where an object that says nothing would."""
-    value = f"CASE WHEN {BESIDE}.sp IS NULL THEN {BODY} ELSE X'7B7D' END AS {TEXT_COLUMN}"
-    return read_lines(elements.selectExpr(value, BESIDE), stream, BESIDE, tells)
+    value = f"CASE WHEN {BESIDE}.sp IS NULL THEN {BODY} ELSE X'7B7D' END" if tells else BODY
+    return read_lines(elements.selectExpr(f"{value} AS {TEXT_COLUMN}", BESIDE), stream, BESIDE, tells)
 
 
 def _read_messages(elements: DataFrame, stream: Stream, plan: MessagePlan) -> DataFrame:
@@ -238,15 +271,37 @@ def _fit(column: str, kind: str, of: Type) -> str:
     return found
 
 
-def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str], tells: bool) -> DataFrame:
+def _put_fitting(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -> DataFrame:
+    """As `_put_together`, of the tuples that fit; there are no punctuations, in which some parts would not count."""
+    names = [name for name, _ in stream.attributes]
+    own = {names.index(name): at for at, name in enumerate(parts)}
+    kept = values.where(f"{PROBLEM} IS NULL")
+    if own:
+        kept = kept.selectExpr("*", *(f"place.m{at}" for at in own.values()))
+        kept = kept.selectExpr(
+            "*",
+            *(
+                f"{_fit_part(f'm{at}', parts[names[of]], stream.attributes[of][1])} AS f{at}"
+                for of, at in own.items()
+            ),
+        )
+        for of, at in own.items():
+            kept = kept.where(f"a{of} IS NULL AND (m{at} IS NULL OR f{at} IS NOT NULL)")
+    return kept.selectExpr(
+        f"{write_null_text()} AS raw",
+        *(f"f{own[of]} AS a{of}" if of in own else f"a{of}" for of in range(len(names))),
+        f"{write_null_text()} AS {PROBLEM}",
+    )
+
+
+def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str]) -> DataFrame:
     """Parts of the record where their attributes are; the value has no say in these, and must not try."""
     names = [name for name, _ in stream.attributes]
     count = range(len(names))
     own = {names.index(name): at for at, name in enumerate(parts)}
     sender = find_sender_column(stream) if stream.punctuated_by is not None else None
     said = f"a{names.index(SP)} IS NULL" if SP in names else "TRUE"
-    # what was left out before is not looked for in each row
-    sp, told = ("place.sp", f"place.{TOLD}") if tells else (_NO_BYTES, write_null_text())
+    sp, told = "place.sp", f"place.{TOLD}"
     opened = values.selectExpr(
         "*", f"{sp} IS NULL AND {said} AS plain", *(f"place.m{at}" for at in own.values())
     )
@@ -276,9 +331,7 @@ def _put_together(values: DataFrame, stream: Stream, parts: Mapping[str, str], t
         name = f"f{own[at]}" if at in own else f"a{at}"
         cases.append(f"WHEN coalesce(CAST({name} AS STRING), '') = '' THEN 'it has no sender'")
         cases.append(f"WHEN NOT {_is_name(name)} THEN 'the name of its sender is too long'")
-    problem = f"CASE {' '.join(cases)} END"
-    if tells:
-        problem += " || concat(' (', place.place, '/', place.at, ')')"
+    problem = f"CASE {' '.join(cases)} END || concat(' (', place.place, '/', place.at, ')')"
     return fitted.selectExpr(
         f"coalesce(CAST({sp} AS STRING), raw) AS raw",
         "place.place AS place",
