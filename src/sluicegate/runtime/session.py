@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import Diagnostic, DiagnosticError
+from sluicegate.runtime.class_archive import ARCHIVE, share_classes
 from sluicegate.runtime.cluster import (
     JAVA_OPTIONS,
     LOOPBACK,
@@ -105,6 +106,11 @@ _ABSENT = (
 # what Spark's launcher, Hadoop and the JVM read settings, options and classes from
 _CLEARED = re.compile(r"_?(?:SPARK|PYSPARK|HADOOP|YARN)_.*|.*JAVA_OPTIONS|JAVA_TOOL_OPTIONS|CLASSPATH")
 _LEVELS = ("OFF", "ERROR", "WARN")
+_LOGGING = "log4j2.properties"
+_JAVA = "spark.driver.extraJavaOptions"
+NO_CONFIGURATION = Path(__file__).with_name("no-configuration")
+"""Spark's folder for configuration: there is none, and always at one path, since an archive of classes holds for one list of
+folders and jars."""
 _USUAL = Executors()
 
 
@@ -141,7 +147,8 @@ def make_session(
         try:
             spark = builder.getOrCreate()
         except Exception as error:  # noqa: BLE001 — py4j's own, which carry Java's text
-            raise _refuse("spark-start", "Spark does not start", str(type(error).__name__)) from None
+            help_ = f"{type(error).__name__}" + (f"; without `{ARCHIVE}` it may" if ARCHIVE.exists() else "")
+            raise _refuse("spark-start", "Spark does not start", help_) from None
     spark.sparkContext.setLogLevel(log_level)
     _check_own(spark, wanted)
     if not local:
@@ -162,6 +169,7 @@ def _settings(
     fixed = {
         **_OWN,
         **(over or {}),
+        _JAVA: f"{_OWN[_JAVA]} -Dlog4j2.configurationFile={(folder / _LOGGING).as_uri()} {share_classes()}",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
@@ -176,14 +184,14 @@ def _settings(
 
 @contextmanager
 def _own_environment(folder: Path, log_level: str, variables: Mapping[str, str]) -> Iterator[None]:
-    """While the JVM starts: our Java, our folder for configuration, and nothing that somebody left in the environment."""
-    conf = folder / "conf"
-    conf.mkdir()
-    (conf / "log4j2.properties").write_text(_logging(log_level), encoding="utf-8")
+    """While the JVM starts: our Java, no configuration, and nothing that somebody left in the environment."""
+    if NO_CONFIGURATION.exists():
+        raise _refuse("spark-setting", f"`{NO_CONFIGURATION}` must not be there: Spark would read it")
+    (folder / _LOGGING).write_text(_logging(log_level), encoding="utf-8")
     before = dict(os.environ)
     own = {
         "JAVA_HOME": str(find_java(before)),
-        "SPARK_CONF_DIR": str(conf),
+        "SPARK_CONF_DIR": str(NO_CONFIGURATION),
         "SPARK_LOCAL_IP": LOOPBACK,
         # workers that read our sources must find what this process has
         "PYSPARK_PYTHON": sys.executable,
@@ -241,7 +249,7 @@ def _check_own(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         if foreign:
             raise _refuse("spark-setting", f"the setting `{min(foreign)}` came from outside")
         _check(spark, {name: value for name, value in wanted.items() if name.startswith("spark.sql.")})
-        if _OWN["spark.driver.extraJavaOptions"] not in started.get("spark.driver.extraJavaOptions", ""):
+        if _OWN[_JAVA] not in started.get(_JAVA, ""):
             raise _refuse("spark-setting", "the JVM was not started with the options that it needs")
     except DiagnosticError:
         spark.stop()
