@@ -147,3 +147,22 @@ def test_most_values_are_never_read_strictly(spark: SparkSession) -> None:
     early = re.findall(r"void \w*subExpr\w*\(.*?\n/\* \d+ \*/   }", code, re.DOTALL)
     assert "parseJson(" in code
     assert not [part for part in early if "parseJson(" in part]
+
+
+def test_plans_do_not_grow_faster_than_streams(spark: SparkSession) -> None:
+    """A condition that is written out wherever it is used, for each attribute again, took Spark seconds to plan."""
+    from sluicegate.runtime.feed.decode import Layout, decode, decode_fitting
+    from sluicegate.runtime.kafka.records import Records
+
+    def plan(count: int, tells: bool) -> int:
+        attributes = ", ".join(f"a{at} {'STRING' if at % 2 else 'INT'}" for at in range(count))
+        options = "subscribe = 't', kafka.bootstrap.servers = 'b:1'"
+        text = f"CREATE STREAM S (ts TIMESTAMP, {attributes}) TIMESTAMP BY ts FROM kafka OPTIONS ({options});"
+        stream = read_catalog(text).streams["S"]
+        read = Records(read_kafka(stream)).read
+        frame = (decode if tells else decode_fitting)(_frame(spark, RECORDS), stream, Layout.RECORDS, read)
+        asked = frame.where("a0 > 1").groupBy("a1").count()
+        return len(asked._jdf.queryExecution().optimizedPlan().toString())
+
+    for tells in (True, False):
+        assert plan(24, tells) < 6 * plan(6, tells)

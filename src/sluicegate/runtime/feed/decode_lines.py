@@ -87,7 +87,9 @@ def read_lines(frame: DataFrame, stream: Stream, place: str, tells: bool = True)
             f"{write_null(STRING)} AS {PROBLEM}",
         )
     strict = _fits_strictly(stream, "v")
-    values = valued.selectExpr("*", f"open AND taken AND {fits} AND {_is_plain(stream)} AS plain").selectExpr(
+    # held, since it is long and used twice: written out in each place, it would double with every attribute
+    plain = f"{_STEADY} AND open AND taken AND {fits} AND {_is_plain(stream)} AS plain"
+    values = valued.selectExpr("*", plain).selectExpr(
         "*", f"CASE WHEN plain THEN NULL WHEN {short} AND is_valid_utf8(raw) THEN {parse} END AS v"
     )
     problem = f"CASE WHEN plain OR open AND taken AND {fits} AND {strict} THEN NULL ELSE {_line_problem(stream)} END"
