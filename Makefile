@@ -8,8 +8,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
-# of Spark, as Java keeps them: each of the many Javas that the tests start reads half as long
-CLASSES := $(VENV)/spark-classes.jsa
 N ?= 10000
 SEED ?= 1
 NAME ?=
@@ -26,14 +24,12 @@ setup: $(STAMP) ## Make .venv with the `sluicegate` command and the tools for de
 
 # The stamp keeps a second `make setup` from doing anything; the lock file decides every version.
 $(STAMP): pyproject.toml uv.lock scripts/setup.sh scripts/check_python.py
-	@rm -f $(CLASSES)
 	@scripts/setup.sh "$(PYTHON)"
 	@touch $@
 
 test: setup ## Run every test
 	@scripts/kafka.sh broker install || true
-	@[ -e $(CLASSES) ] || { $(BIN)/python -m sluicegate.testing.class_archive || true; } & \
-	status=0; $(BIN)/pytest -n auto -m "not spark" $(ARGS) || status=$$?; wait; exit $$status
+	@$(BIN)/pytest -n auto -m "not spark" $(ARGS)
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m spark $(ARGS)
 
 test-fast: setup ## Run the tests that take no more than a minute together, without Spark

@@ -169,7 +169,7 @@ def _settings(
     fixed = {
         **_OWN,
         **(over or {}),
-        _JAVA: f"{_OWN[_JAVA]} -Dlog4j2.configurationFile={(folder / _LOGGING).as_uri()} {share_classes()}",
+        _JAVA: f"{_OWN[_JAVA]} -Dlog4j2.configurationFile={(folder.absolute() / _LOGGING).as_uri()} {share_classes()}",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
