@@ -36,10 +36,19 @@ def test_what_others_own_is_not_used(archive: Path, monkeypatch: pytest.MonkeyPa
     assert (share_classes(archive) == "") is (owner != 0)
 
 
-def test_an_option_is_one_word(tmp_path: Path) -> None:
-    path = tmp_path / "two words.jsa"
+@pytest.mark.parametrize("name", ["two words.jsa", "base:top.jsa"])
+def test_an_option_is_one_path(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     path.touch(mode=0o600)
     assert share_classes(path) == ""
+
+
+def test_neither_a_link_nor_a_folder_of_all_is_trusted(archive: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.jsa"
+    link.symlink_to(archive)
+    assert share_classes(link) == ""
+    tmp_path.chmod(0o1777)
+    assert share_classes(archive) == ""
 
 
 def test_spark_finds_no_configuration() -> None:

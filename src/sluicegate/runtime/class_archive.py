@@ -7,6 +7,8 @@ it aside.
 from __future__ import annotations
 
 import os
+import re
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +23,15 @@ _PATIENCE = 120.0
 
 
 def share_classes(archive: Path = ARCHIVE) -> str:
-    """Java's options to use the archive, or none: it must be there, and nobody's but ours or root's to write."""
+    """Java's options to use the archive, or none: it must be there, and it and its folder nobody's but ours or root's to write."""
     try:
-        found = archive.stat()
+        found = [archive.lstat(), archive.parent.stat()]
     except OSError:
         return ""
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022 or " " in str(archive):
+    if any(each.st_uid not in (0, os.geteuid()) or each.st_mode & 0o022 for each in found):
+        return ""
+    # a link could lead elsewhere by the time that Java follows it, and a colon parts two archives
+    if not stat.S_ISREG(found[0].st_mode) or re.search(r"[\s:]", str(archive)):
         return ""
     return f"-XX:SharedArchiveFile={archive} {_QUIET}"
 
