@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.errors import DiagnosticError
-from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
+from sluicegate.expr.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Type
 from sluicegate.policy.model import Stream
 
 pa = pytest.importorskip("pyarrow")
@@ -234,6 +234,14 @@ OTHERS = ["5", '"5"', "true", '"a"', "{}", "[]", '{"i":1}', "'a'", '"2026-01-01"
 ENDS = ["}", "}", "}", "}", "}", "} ", "}}", "}{}", "} 5", "", "},1}", '}"', "]", '},"x":1}']
 
 
+ODD_NAMES = [
+    ((("a", STRING), ("b", INT), (":", INT)), '{"a":":x","b":1,"b":2}'),
+    ((("a", STRING), (":c", INT), (",", INT)), '{"a":"x",":c":1,":c":2}'),
+    ((("a", INT), ("b", INT), ('a":1,"b', INT)), '{"a":1,"b":2,"b":3}'),
+    ((("a", STRING), ("z", STRING), (":", INT)), '{"a":"1","a":1,"z":":"}'),
+]
+
+
 def _put_together(chance: random.Random) -> bytes:
     """A line as it should be, or nearly so."""
     names = list(FITTING)
@@ -344,6 +352,30 @@ def test_any_line_is_read_as_from_files(
     file = _load(WIDE, raw, tmp_path_factory.mktemp("lines"))
     assert _exact(live[0]) == _exact(file[0])
     assert len(live[1]) == len(file[1])
+
+
+@pytest.mark.parametrize(("attributes", "line"), ODD_NAMES)
+def test_names_that_look_like_json_do_not_hide_what_is_given_twice(
+    spark: SparkSession, tmp_path: Path, attributes: tuple[tuple[str, Type], ...], line: str
+) -> None:
+    stream = Stream("S", (("ts", TIMESTAMP), *attributes), "ts")
+    lines = [line.encode(), b'{"ts": "2026-01-01"}']
+    live, file = _decode(spark, stream, lines), _load(stream, lines, tmp_path)
+    assert live == file
+    assert live[1] == ["an attribute is given twice"]
+
+
+def test_lines_are_read_alike_whatever_a_session_takes_for_an_escape(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = [line.encode() for line in LINES if "\\" in line]
+    escaped = "spark.sql.parser.escapedStringLiterals"
+    spark.conf.set(escaped, "true")
+    try:
+        live = _decode(spark, WIDE, lines)
+    finally:
+        spark.conf.unset(escaped)
+    assert live == _load(WIDE, lines, tmp_path)
 
 
 def test_lines_put_together_by_chance_are_read_as_from_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ _SEAL = f"s{secrets.token_hex(8)}"
 _BROKEN = f"_{_SEAL}"
 """The column in which `from_json` says that a line, or a value, is not as declared; no attribute has its name."""
 _TAIL = """substring_index(raw, '"', -1)"""
+_WORD = re.compile(r"\w+")
+_BACKSLASH = "\\"
 _STEADY = "spark_partition_id() >= 0"
 """Always so, but Spark does not know it: what is under it is computed once for a row, not again for each condition above."""
 _OTHERS = quote_text('-0123456789tf[{"')
@@ -185,13 +188,16 @@ def _is_plain(stream: Stream) -> str:
     its own. The object ends with the first brace, which is the line's last character.
     """
     attributes = [(at, name, of) for at, (name, of) in enumerate(stream.attributes)]
+    if not all(_WORD.fullmatch(name) for _, name, _ in attributes):
+        # a name with a colon or a comma may be found where the end of one text is followed by another
+        return "FALSE"
     quotes = " + ".join(_count_quotes(*each) for each in attributes)
     texts = [
         f"(s{at} IS NULL OR {_is_text(at, name)})" for at, name, of in attributes if of.kind is Kind.STRING
     ]
     return " AND ".join(
         [
-            r"NOT contains(raw, '\\')",
+            f"NOT contains(raw, {quote_text(_BACKSLASH)})",
             "octet_length(substring_index(raw, '}', 1)) = octet_length(raw) - 1",
             f"""octet_length(substring_index(raw, '"', {quotes})) = octet_length(raw) - 1 - octet_length({_TAIL})""",
             *texts,
@@ -264,7 +270,7 @@ def _unread() -> str:
     return (
         "CASE WHEN NOT is_valid_utf8(raw) THEN 'the line is not JSON'"
         f" WHEN {_lax(False)} AND {alone} THEN"
-        r" CASE WHEN contains(lower(raw), '\\ud') THEN 'a text has half of a surrogate pair'"
+        f" CASE WHEN contains(lower(raw), {quote_text(_BACKSLASH + 'ud')}) THEN 'a text has half of a surrogate pair'"
         " ELSE 'an attribute is given twice' END"
         f" WHEN NOT {_lax(False)} AND {_lax(True)} THEN 'a number is not finite'"
         " ELSE 'the line is not JSON' END"
