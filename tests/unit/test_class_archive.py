@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sluicegate.errors import DiagnosticError
 from sluicegate.runtime import session
 from sluicegate.runtime.class_archive import keep_classes, share_classes
 
@@ -54,3 +55,14 @@ def test_neither_a_link_nor_a_folder_of_all_is_trusted(archive: Path, tmp_path: 
 def test_spark_finds_no_configuration() -> None:
     """Java keeps classes for one list of folders, so that the folder has to be at one path; it must stay empty."""
     assert not session.NO_CONFIGURATION.exists()
+
+
+def test_configuration_where_there_must_be_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "NO_CONFIGURATION", tmp_path)
+    with (
+        pytest.raises(DiagnosticError, match="must not be there"),
+        session._own_environment(tmp_path, "ERROR", {}),
+    ):
+        pytest.fail("Spark would start")

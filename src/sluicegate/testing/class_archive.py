@@ -13,29 +13,33 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import DiagnosticError
 from sluicegate.runtime import session
-from sluicegate.runtime.class_archive import ARCHIVE, end_java, keep_classes
+from sluicegate.runtime.class_archive import ARCHIVE, end_java, keep_classes, share_classes
 from sluicegate.runtime.engine import Engine
 from sluicegate.runtime.feed.ingest import AVAILABLE_NOW
 from sluicegate.testing.light_java import LIGHT_JAVA
+from sluicegate.testing.recovery.child import SETTINGS
 from sluicegate.testing.recovery.world import QUERIES, make_world
 
 if TYPE_CHECKING:
     from sluicegate.runtime.frames import Session
 
-_SETTINGS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false"}
 _PATIENCE = 120.0
 
 
 def main() -> int:
     began = time.monotonic()
     made = ARCHIVE.with_suffix(".new")
-    made.unlink(missing_ok=True)
     name = "spark.driver.extraJavaOptions"
-    # one that is there already would be all that this Java has read
-    ARCHIVE.unlink(missing_ok=True)
+    try:
+        made.unlink(missing_ok=True)
+        # one that is there already would be all that this Java has read
+        ARCHIVE.unlink(missing_ok=True)
+    except OSError as error:
+        sys.stderr.write(f"no archive of Spark's classes: {error}\n")
+        return 1
     session._OWN = {**session._OWN, name: f"{session._OWN[name]} {LIGHT_JAVA} {keep_classes(made)}"}
     try:
-        spark = session.make_session(shuffle_partitions=1, log_level="OFF", extra=_SETTINGS)
+        spark = session.make_session(shuffle_partitions=1, log_level="OFF", extra=SETTINGS)
     except DiagnosticError as error:
         sys.stderr.write(f"no archive of Spark's classes: {error}\n")
         return 1
@@ -46,6 +50,11 @@ def main() -> int:
         sys.stderr.write("no archive of Spark's classes: Java made none\n")
         return 1
     made.replace(ARCHIVE)
+    if not share_classes():
+        sys.stderr.write(
+            f"others can write `{ARCHIVE.parent}`, or its path has blanks or colons: the archive is not used\n"
+        )
+        return 1
     sys.stdout.write(f"an archive of Spark's classes, in {time.monotonic() - began:.0f} s\n")
     return 0
 

@@ -68,7 +68,7 @@ class Records:
     def read(self, frame: DataFrame, stream: Stream, tells: bool = True) -> DataFrame:
         """`raw`, `place`, `sender`, `a0` … for the attributes, and `_problem`; `stream` is with what its elements carry.
 
-        Unless it `tells`, what does not fit and punctuations are left out; `raw`, `place` and `sender` then say nothing.
+        Unless it `tells`, what does not fit and punctuations are left out, and `raw`, `place` and `sender` too.
         """
         names = [name for name, _ in stream.attributes]
         parts = {attribute: part for attribute, part in self.topic.parts if attribute in names}
@@ -288,7 +288,6 @@ def _put_fitting(values: DataFrame, stream: Stream, parts: Mapping[str, str]) ->
         for of, at in own.items():
             kept = kept.where(f"a{of} IS NULL AND (m{at} IS NULL OR f{at} IS NOT NULL)")
     return kept.selectExpr(
-        f"{write_null_text()} AS raw",
         *(f"f{own[of]} AS a{of}" if of in own else f"a{of}" for of in range(len(names))),
         f"{write_null_text()} AS {PROBLEM}",
     )
